@@ -1,0 +1,1 @@
+"""Types, events, ledger, policy and ports: pure, known to every other layer."""
