@@ -1,0 +1,157 @@
+"""Changes to a launch line, orders to carry them out, and what came of them."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field, JsonValue
+
+from specdoctor.core.model import Frozen
+from specdoctor.core.server import ServerRef
+
+
+class LaunchChange(Frozen):
+    """A difference against the ORIGINAL launch line: flags (with dashes) to set or remove, environment likewise.
+
+    `set_flags` maps a flag to its values (empty tuple: a switch without value). The empty change is the original.
+    """
+
+    label: str
+    set_flags: dict[str, tuple[str, ...]] = Field(default_factory=dict)
+    remove_flags: tuple[str, ...] = ()
+    switches: tuple[str, ...] = ()
+    set_env: dict[str, str] = Field(default_factory=dict)
+    remove_env: tuple[str, ...] = ()
+
+    @property
+    def is_original(self) -> bool:
+        return not (self.set_flags or self.remove_flags or self.set_env or self.remove_env)
+
+    @property
+    def key(self) -> str:
+        """Identity of the change whatever it is called: two equal changes are one launch."""
+        parts = [f"{f}={' '.join(v)}" for f, v in sorted(self.set_flags.items())]
+        parts += [f"-{f}" for f in sorted(self.remove_flags)]
+        parts += [f"{k}:={v}" for k, v in sorted(self.set_env.items())] + [f"-{k}:" for k in sorted(self.remove_env)]
+        return "; ".join(parts) or "original"
+
+
+ORIGINAL = LaunchChange(label="as found")
+
+
+def apply_change(argv: tuple[str, ...], change: LaunchChange) -> tuple[str, ...]:
+    """The argument list after `change`: `--flag value`, `--flag=value` and repeated flags are all replaced.
+
+    `change.switches` names flags that take no value, so that removing one does not swallow the next word.
+    Set flags keep their place when they stood in the line, else they are appended in sorted order.
+    """
+    gone = set(change.remove_flags)
+    out: list[str] = []
+    placed: set[str] = set()
+    index = 0
+    while index < len(argv):
+        word = argv[index]
+        flag = word.split("=", 1)[0] if word.startswith("--") else word
+        if flag not in gone and flag not in change.set_flags:
+            out.append(word)
+            index += 1
+            continue
+        index += 1
+        if "=" not in word and flag not in change.switches:
+            while index < len(argv) and not argv[index].startswith("--"):
+                index += 1
+        if flag in change.set_flags and flag not in placed:
+            placed.add(flag)
+            out += [flag, *change.set_flags[flag]]
+    for flag in sorted(set(change.set_flags) - placed):
+        out += [flag, *change.set_flags[flag]]
+    return tuple(out)
+
+
+class ReadyRules(Frozen):
+    """How an engine shows its start: regular expressions searched in each new log line, and the health path."""
+
+    ready: str
+    failures: tuple[str, ...]
+    phases: tuple[tuple[str, str], ...]
+    health_path: str = "/health"
+
+
+class LaunchOrder(Frozen):
+    """Stop the server that `server` proves and start it with `change`, in the same surroundings.
+
+    `action` makes the order idempotent: given twice, it is carried out once. `ready_timeout_s` bounds the start.
+    """
+
+    run: str
+    action: str
+    server: ServerRef
+    change: LaunchChange
+    rules: ReadyRules
+    ready_timeout_s: float
+    stop_timeout_s: float = 60.0
+    release_timeout_s: float = 120.0
+    memory_settle_mb: int = 2048
+
+
+LaunchStatus = Literal["ready", "failed", "timeout", "refused"]
+
+
+class LaunchOutcome(Frozen):
+    """What a start came to. `server` is the process now on the port (None if none); durations in seconds."""
+
+    action: str
+    status: LaunchStatus
+    server: ServerRef | None
+    argv: tuple[str, ...] = ()
+    stop_s: float = 0.0
+    start_s: float = 0.0
+    downtime_s: float = 0.0
+    log_path: str | None = None
+    log: str = ""
+    reason: str = ""
+    phases: dict[str, float] = Field(default_factory=dict)
+
+
+class RestoreOrder(Frozen):
+    """Bring the original back from the record on the host, and prove that it is the same."""
+
+    run: str
+    action: str
+    port: int
+    rules: ReadyRules
+    ready_timeout_s: float
+    stop_timeout_s: float = 60.0
+    release_timeout_s: float = 120.0
+    memory_settle_mb: int = 2048
+
+
+class RestoreOutcome(Frozen):
+    """`equal` holds one entry per compared part (argv, env, cwd, affinity, limits, ...): True when it is as it was."""
+
+    action: str
+    status: Literal["restored", "failed", "timeout", "nothing-to-do", "refused"]
+    server: ServerRef | None
+    equal: dict[str, bool] = Field(default_factory=dict)
+    differences: dict[str, str] = Field(default_factory=dict)
+    start_s: float = 0.0
+    downtime_s: float = 0.0
+    log: str = ""
+    reason: str = ""
+
+    @property
+    def proved(self) -> bool:
+        return self.status in ("restored", "nothing-to-do") and all(self.equal.values())
+
+
+class HostState(Frozen):
+    """What specdoctor itself left on the host for a run: the way back, and the state of its last order there."""
+
+    run: str
+    way_back: bool
+    original: ServerRef | None = None
+    running: ServerRef | None = None
+    running_launch: str | None = None
+    running_is_original: bool | None = None
+    actions: dict[str, str] = Field(default_factory=dict)
+    detail: dict[str, JsonValue] = Field(default_factory=dict)

@@ -1,0 +1,195 @@
+"""A server under study, as an engine adapter reads it from facts: what was asked for, what is in force, what its log says."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field, JsonValue
+
+from specdoctor.core.model import Frozen
+
+
+class Source(Frozen):
+    """Where a fact stands: a file, log, endpoint or process, with line or key and the words quoted."""
+
+    where: str
+    line: int | None = None
+    key: str | None = None
+    quote: str = ""
+
+
+class SpecSetting(Frozen):
+    """Effective speculation of one launch. `draft_steps` 0 and `algorithm` None: no speculation.
+
+    `draft_tokens` counts the tokens verified in one target forward, root included (a chain of k steps: k + 1).
+    """
+
+    algorithm: str | None = None
+    draft_steps: int = 0
+    topk: int = 0
+    draft_tokens: int = 0
+
+    @property
+    def on(self) -> bool:
+        return self.algorithm is not None
+
+    @property
+    def label(self) -> str:
+        if not self.on:
+            return "no speculation"
+        return f"{self.draft_steps} steps, topk {self.topk}, {self.draft_tokens} draft tokens"
+
+
+class Rewrite(Frozen):
+    """A value that is in force and was not asked for.
+
+    `kind`: `rewritten` (asked and replaced), `defaulted` (not asked, filled in), `dropped` (asked and ignored).
+    `logged` quotes the engine's own line about it, None if it said nothing.
+    """
+
+    key: str
+    asked: str | None
+    effective: str | None
+    kind: Literal["rewritten", "defaulted", "dropped"]
+    cause: str | None
+    rule: str
+    logged: str | None = None
+    sources: tuple[Source, ...] = ()
+
+
+class DecodeWindow(Frozen):
+    """One Decode line: the interval since the line before.
+
+    `clean` is False where the interval holds prefill or idle time, or the batch had ended: its speed says nothing.
+    `accept_rate` is as printed; `strict_rate` excludes the bonus token whatever the version prints.
+    """
+
+    line: int
+    at: float | None
+    rank: str
+    running: int
+    queue: int
+    tokens: int | None
+    accept_length: float | None
+    accept_rate: float | None
+    strict_rate: float | None
+    graph: bool | None
+    throughput_tok_s: float
+    clean: bool
+
+
+class GraphCapture(Frozen):
+    """One kind of CUDA graph that the log shows captured."""
+
+    what: Literal["target", "draft decode", "draft extend", "prefill"]
+    line: int
+    tokens_per_request: int | None = None
+    max_batch: int | None = None
+    elapsed_s: float | None = None
+    finished: bool = False
+
+
+class Failure(Frozen):
+    """Why a start failed or a server died, read from its log: the telling line and what it means in one sentence."""
+
+    line: int
+    quote: str
+    meaning: str
+    cause: str | None
+    next_step: str = ""
+
+
+class StartTimes(Frozen):
+    """Seconds by phase of the last start that the log holds; None where it does not show."""
+
+    total_s: float | None = None
+    load_weight_s: float | None = None
+    kv_cache_s: float | None = None
+    graphs_s: float | None = None
+
+
+class Notice(Frozen):
+    """A line of the log that matters to a rule (override, warning), classified; `benign` ones are named to calm."""
+
+    line: int
+    kind: str
+    text: str
+    benign: bool = False
+
+
+class LogReading(Frozen):
+    """What one server log says. `version_range` is what its wording proves, for example ">=0.5.11,<0.5.14"."""
+
+    where: str
+    lines: int
+    version_range: str | None = None
+    version_proofs: tuple[Source, ...] = ()
+    server_args: dict[str, JsonValue] | None = None
+    server_args_line: int | None = None
+    notices: tuple[Notice, ...] = ()
+    decode: tuple[DecodeWindow, ...] = ()
+    prefills: int = 0
+    graphs: tuple[GraphCapture, ...] = ()
+    weight_classes: tuple[str, ...] = ()
+    start: StartTimes = StartTimes()
+    ready_line: int | None = None
+    shutdown_line: int | None = None
+    failure: Failure | None = None
+    last_lines: tuple[str, ...] = ()
+
+
+KeeperKind = Literal["plain", "docker", "podman", "systemd", "slurm", "kubernetes", "ray", "multi-node", "unknown"]
+
+
+class Keeper(Frozen):
+    """Who keeps the server alive, and so whether a restart can be undone without asking anybody."""
+
+    kind: KeeperKind
+    detail: str = ""
+    restartable: bool = False
+    reason: str = ""
+    by_hand: str = ""
+
+
+class ServerRef(Frozen):
+    """What proves that a process is the server under study: pid, start time in clock ticks, port."""
+
+    pid: int
+    start_ticks: int
+    port: int
+
+
+class ServerView(Frozen):
+    """One server, read and not judged. `asked` and `effective` use the engine's argument names (underscores)."""
+
+    engine: str
+    state: Literal["running", "starting", "down"]
+    ref: ServerRef | None = None
+    version: str | None = None
+    version_range: str | None = None
+    version_source: Source | None = None
+    version_doubts: tuple[str, ...] = ()
+    argv: tuple[str, ...] = ()
+    env: dict[str, str] = Field(default_factory=dict)
+    started_at: float | None = None
+    asked: dict[str, str] = Field(default_factory=dict)
+    asked_source: Source | None = None
+    effective: dict[str, JsonValue] = Field(default_factory=dict)
+    effective_source: Source | None = None
+    asked_spec: SpecSetting | None = None
+    spec: SpecSetting | None = None
+    rewrites: tuple[Rewrite, ...] = ()
+    log: LogReading | None = None
+    keeper: Keeper = Keeper(kind="unknown", reason="not looked at")
+    model_path: str | None = None
+    draft_path: str | None = None
+    served_model: str | None = None
+    target_config: dict[str, JsonValue] | None = None
+    draft_config: dict[str, JsonValue] | None = None
+    lifetime_accept_length: float | None = None
+    log_path: str | None = None
+    needs_api_key: bool = False
+
+    def argument(self, name: str) -> JsonValue:
+        """The value in force, else what was asked for, else None."""
+        return self.effective.get(name, self.asked.get(name))
