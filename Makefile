@@ -1,0 +1,87 @@
+# Needs: make and Python 3.11 or later with its venv module. Everything is installed into .venv, nowhere else.
+
+VENV := .venv
+PY := $(VENV)/bin/python
+STAMP := $(VENV)/.setup-done
+LOCK := requirements-dev.lock
+WORKERS ?= 2
+ARGS ?=
+
+PIP := PIP_DISABLE_PIP_VERSION_CHECK=1 $(PY) -m pip --quiet --no-input --no-cache-dir
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.NOTPARALLEL:
+.PHONY: help setup demo test lint format docs docs-check replays check lock clean distclean
+
+help: ## list these targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-11s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
+
+setup: $(STAMP) ## create .venv and install the locked dependencies and specdoctor into it
+
+# PYTHON=... names the interpreter; otherwise the first on PATH that is new enough and can make a venv is taken.
+$(STAMP): pyproject.toml $(LOCK)
+	@if ! $(PY) -c 'import pip, sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then \
+	    found=; \
+	    for candidate in $(or $(PYTHON),python3.11 python3.12 python3.13 python3.14 python3); do \
+	        if "$$candidate" -c 'import ensurepip, sys, venv; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then \
+	            found=$$candidate; break; \
+	        fi; \
+	    done; \
+	    if [ -z "$$found" ]; then \
+	        echo "setup: no Python 3.11 or later that can make a virtual environment" >&2; \
+	        echo "  tried    $(or $(PYTHON),python3.11 python3.12 python3.13 python3.14 python3)" >&2; \
+	        echo "  next     install one (Debian: apt-get install python3-venv)," >&2; \
+	        echo "           or name one: make setup PYTHON=/path/to/python3" >&2; \
+	        exit 1; \
+	    fi; \
+	    echo "setup: making $(VENV) with $$found"; \
+	    "$$found" -m venv --clear $(VENV); \
+	fi
+	@echo "setup: installing the locked dependencies"
+	@$(PIP) install --requirement $(LOCK)
+	@$(PIP) install --no-deps --no-build-isolation --editable .
+	@touch $@
+
+demo: setup ## practise on a host that this command starts itself; no GPU needed (ARGS="..." is passed on)
+	@$(VENV)/bin/specdoctor demo $(ARGS)
+
+test: setup ## run the tests (ARGS="-k name" narrows, WORKERS=n for n processes)
+	$(PY) -m pytest -n $(WORKERS) --dist loadfile --ignore=tests/replays $(ARGS)
+
+lint: setup ## ruff, formatting, import contracts, mypy --strict
+	$(VENV)/bin/ruff check
+	$(VENV)/bin/ruff format --check
+	$(VENV)/bin/lint-imports
+	$(VENV)/bin/mypy
+
+format: setup ## rewrite the sources in the one format
+	$(VENV)/bin/ruff check --fix
+	$(VENV)/bin/ruff format
+
+docs: setup ## write docs/cli.md, docs/checks.md and docs/events.md from the code
+	$(PY) -m specdoctor.cli.docs
+
+docs-check: setup ## fail if a generated page differs from the code
+	$(PY) -m specdoctor.cli.docs --check
+
+replays: setup ## replay the recorded investigations through the real graph
+	@if [ -d tests/replays ]; then \
+	    $(PY) -m pytest -n $(WORKERS) --dist loadfile tests/replays; \
+	else \
+	    echo "replays: tests/replays does not exist; nothing to replay"; \
+	fi
+
+check: lint docs-check replays test ## everything a change must pass; CI runs this
+
+lock: setup ## resolve the dependencies anew into requirements-dev.lock
+	CUSTOM_COMPILE_COMMAND="make lock" $(VENV)/bin/pip-compile --quiet --upgrade --extra dev --strip-extras \
+	    --no-emit-options --no-emit-index-url --no-emit-find-links --no-emit-trusted-host \
+	    --output-file $(LOCK) pyproject.toml
+
+clean: ## remove caches and build products
+	rm -rf build dist .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
+	find specdoctor tests -name __pycache__ -type d -prune -exec rm -rf {} +
+
+distclean: clean ## clean, and remove .venv
+	rm -rf $(VENV)
