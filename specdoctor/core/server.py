@@ -1,4 +1,4 @@
-"""A server under study, as an engine adapter reads it from facts: what was asked for, what is in force, what its log says."""
+"""A server under study, as an engine adapter reads it from facts: asked for, in force, and what its log says."""
 
 from __future__ import annotations
 

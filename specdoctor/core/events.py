@@ -1,0 +1,326 @@
+"""The run as an append-only list of typed events. Everything else (ledger, screen, report) is a fold over them.
+
+Events are never edited: a correction is a new event. `at` is seconds since the epoch by the controller's clock.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field, JsonValue, TypeAdapter
+
+from specdoctor.core.hypothesis import Claim, Hypothesis, Observation, TodoStatus
+from specdoctor.core.launch import LaunchChange, LaunchOutcome, RestoreOutcome
+from specdoctor.core.measurement import Measurement
+from specdoctor.core.model import Frozen, Risk, Role, Status, Verdict
+from specdoctor.core.server import ServerRef, SpecSetting
+
+
+class RunSettings(Frozen):
+    """What the user asked for and allowed; part of the first event, so that a resumed run keeps it.
+
+    `allow` is the highest tier permitted without asking. Budgets: `max_restarts` counts every start, the restoring
+    one included; `max_minutes` is wall time.
+    """
+
+    symptom: str = ""
+    allow: Risk = Risk.READ
+    planner: Literal["rules", "playbook"] = "rules"
+    playbook: str | None = None
+    max_restarts: int = 3
+    max_minutes: float = 240.0
+    concurrency: int = 1
+    requests: int = 12
+    warmup: int = 2
+    max_new_tokens: int = 160
+    prompt_file: str | None = None
+    form: Literal["chat", "generate"] = "generate"
+    with_traffic: bool = False
+    watch_s: float = 5.0
+    port: int | None = None
+    ready_timeout_s: float | None = None
+    interpreter: str | None = None
+    bench_command: tuple[str, ...] = ()
+    bench_patterns: dict[str, str] = Field(default_factory=dict)
+    extra_logs: tuple[str, ...] = ()
+    extra_files: tuple[str, ...] = ()
+    dry_run: bool = False
+
+
+class _Event(Frozen):
+    at: float = 0.0
+
+
+class RunStarted(_Event):
+    """A run begins on a target."""
+
+    kind: Literal["run.started"] = "run.started"
+    run: str
+    target: str
+    settings: RunSettings
+    tool_version: str
+
+
+class RunResumed(_Event):
+    """A stopped or killed run goes on; `lost` names actions that had started and have no end."""
+
+    kind: Literal["run.resumed"] = "run.resumed"
+    lost: tuple[str, ...] = ()
+    allow: Risk | None = None
+
+
+class ClaimStated(_Event):
+    """A number the user typed."""
+
+    kind: Literal["claim.stated"] = "claim.stated"
+    claim: Claim
+
+
+class HypothesisOpened(_Event):
+    """A claim goes on the list, with its prediction."""
+
+    kind: Literal["hypothesis.opened"] = "hypothesis.opened"
+    hypothesis: Hypothesis
+
+
+class HypothesisClosed(_Event):
+    """Evidence decides (supported, falsified), or the claim is parked; `because` names figures and evidence."""
+
+    kind: Literal["hypothesis.closed"] = "hypothesis.closed"
+    hypothesis: str
+    status: Status
+    because: str
+    evidence: tuple[str, ...]
+
+
+class TodoChanged(_Event):
+    """A todo item moves on."""
+
+    kind: Literal["todo.changed"] = "todo.changed"
+    hypothesis: str
+    todo: str
+    status: TodoStatus
+
+
+class MoveRefused(_Event):
+    """A planner's move that policy did not accept, and why."""
+
+    kind: Literal["move.refused"] = "move.refused"
+    move: str
+    why: str
+
+
+class ApprovalAsked(_Event):
+    """A batch waits for a yes: what, how risky, how long down, which way back."""
+
+    kind: Literal["approval.asked"] = "approval.asked"
+    batch: str
+    risk: Risk
+    text: str
+
+
+class ApprovalAnswered(_Event):
+    """The answer; no answer is a no."""
+
+    kind: Literal["approval.answered"] = "approval.answered"
+    batch: str
+    granted: bool
+    scope: Literal["once", "run"]
+    by: str
+
+
+class ActionStarted(_Event):
+    """An action begins; logged before anything is done, so that a killed run knows what may have happened."""
+
+    kind: Literal["action.started"] = "action.started"
+    action: str
+    what: str
+    risk: Risk
+    move: dict[str, JsonValue]
+    why: str = ""
+    hypotheses: tuple[str, ...] = ()
+
+
+class ActionEnded(_Event):
+    """An action is over. `failed`: it ended and did not give what it should; `unknown`: the link broke."""
+
+    kind: Literal["action.ended"] = "action.ended"
+    action: str
+    outcome: Literal["done", "failed", "unknown"]
+    summary: str
+    duration_s: float
+    evidence: tuple[str, ...] = ()
+
+
+class EvidenceRecorded(_Event):
+    """Something seen or computed, with where it lies (artefact name and SHA-256) when it is more than a sentence."""
+
+    kind: Literal["evidence.recorded"] = "evidence.recorded"
+    evidence: str
+    action: str | None
+    source: str
+    summary: str
+    artefact: str | None = None
+    sha256: str | None = None
+    data: dict[str, JsonValue] = Field(default_factory=dict)
+
+
+class Observed(_Event):
+    """A check's judgement of what was read."""
+
+    kind: Literal["check.observed"] = "check.observed"
+    evidence: str
+    observation: Observation
+
+
+class Measured(_Event):
+    """A measurement folded from a bench, from the users' traffic or from a log."""
+
+    kind: Literal["measured"] = "measured"
+    measurement: Measurement
+
+
+class BoundComputed(_Event):
+    """What arithmetic says before a launch. `refutes` names hypotheses whose claim lies outside the bound."""
+
+    kind: Literal["bound.computed"] = "bound.computed"
+    evidence: str
+    basis: Literal["typed", "measured"]
+    about: str
+    text: str
+    assumptions: tuple[str, ...]
+    metric: str
+    low: float
+    value: float
+    high: float
+    claim: float
+    refuted: bool
+    refutes: tuple[str, ...] = ()
+
+
+class ServerRelaunched(_Event):
+    """A start that specdoctor made (ready, failed or timed out)."""
+
+    kind: Literal["server.relaunched"] = "server.relaunched"
+    change: LaunchChange
+    spec: SpecSetting | None
+    outcome: LaunchOutcome
+    evidence: str
+
+
+class ServerRestored(_Event):
+    """The original put back, and what was compared."""
+
+    kind: Literal["server.restored"] = "server.restored"
+    outcome: RestoreOutcome
+    evidence: str
+    started: bool = True
+
+
+class ServerSeen(_Event):
+    """The server under study, chosen among those found on the host."""
+
+    kind: Literal["server.seen"] = "server.seen"
+    engine: str
+    ref: ServerRef | None
+    state: Literal["running", "starting", "down"]
+    version: str | None
+    version_range: str | None
+    summary: str
+    evidence: str
+
+
+class HostReleased(_Event):
+    """Nothing of this run is left on the host."""
+
+    kind: Literal["host.released"] = "host.released"
+    removed: tuple[str, ...]
+
+
+class NoteAdded(_Event):
+    """A remark, by a person or by the planner."""
+
+    kind: Literal["note.added"] = "note.added"
+    text: str
+    by: str
+
+
+class CauseNamed(Frozen):
+    """One cause of a verdict. `supported` needs evidence; `suspected` names what would decide it."""
+
+    cause: str
+    status: Literal["supported", "suspected"]
+    role: Role
+    claim: str
+    evidence: tuple[str, ...] = ()
+    decides: str = ""
+
+
+class Recommendation(Frozen):
+    """A line to paste, the way back, and what it is expected to bring, with where that comes from."""
+
+    launch: str
+    rollback: str
+    expected: dict[str, JsonValue]
+    basis: Literal["measured", "predicted", "typed"]
+    why: str
+
+
+class VerdictReached(_Event):
+    """The end of an investigation, computed from the ledger."""
+
+    kind: Literal["verdict.reached"] = "verdict.reached"
+    verdict: Verdict
+    headline: str
+    causes: tuple[CauseNamed, ...]
+    ruled_out: tuple[str, ...]
+    missing: tuple[str, ...]
+    recommendation: Recommendation | None
+    lines: tuple[tuple[str, str], ...]
+
+
+class RunEnded(_Event):
+    """The run is over; `exit_code` is what the command returns."""
+
+    kind: Literal["run.ended"] = "run.ended"
+    exit_code: int
+    reason: str
+
+
+Event = Annotated[
+    RunStarted
+    | RunResumed
+    | ClaimStated
+    | HypothesisOpened
+    | HypothesisClosed
+    | TodoChanged
+    | MoveRefused
+    | ApprovalAsked
+    | ApprovalAnswered
+    | ActionStarted
+    | ActionEnded
+    | EvidenceRecorded
+    | Observed
+    | Measured
+    | BoundComputed
+    | ServerRelaunched
+    | ServerRestored
+    | ServerSeen
+    | HostReleased
+    | NoteAdded
+    | VerdictReached
+    | RunEnded,
+    Field(discriminator="kind"),
+]
+
+event_adapter: TypeAdapter[Event] = TypeAdapter(Event)
+
+
+def event_to_json(event: Event) -> str:
+    """One line of JSON for the store and the transcript."""
+    return event_adapter.dump_json(event).decode()
+
+
+def event_from_json(text: str) -> Event:
+    """Inverse of event_to_json; raises pydantic.ValidationError on anything else."""
+    return event_adapter.validate_json(text)

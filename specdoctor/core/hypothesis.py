@@ -1,0 +1,133 @@
+"""Hypotheses with predictions made before the test, and the todo items that stand under each."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Literal
+
+from specdoctor.core.estimate import Estimate
+from specdoctor.core.model import Frozen, Status
+from specdoctor.core.server import Source, SpecSetting
+
+Metric = Literal["throughput_tok_s", "accept_length", "step_ms", "queue_requests", "reading"]
+Operator = Literal[">=", ">", "<=", "<", "==", "!="]
+Answers = Literal["symptom", "exists", "explains"]
+Priority = Literal["high", "medium", "low"]
+
+UNITS: dict[str, str] = {
+    "throughput_tok_s": "tok/s",
+    "accept_length": "tokens per target forward",
+    "step_ms": "ms",
+    "queue_requests": "requests",
+    "reading": "",
+}
+
+
+class Prediction(Frozen):
+    """What will be seen if the claim is true, written before the test.
+
+    `under` is the key of the launch it speaks about (LaunchChange.key). For a `reading`, `subject` names the argument
+    or fact and `text` the expected value; for a measurement `value` is the threshold in the metric's unit, and
+    `value_from` says where it comes from (a typed figure, or an evidence id).
+    """
+
+    metric: Metric
+    op: Operator
+    value: float | None = None
+    text: str | None = None
+    subject: str | None = None
+    under: str = "original"
+    under_label: str = "as found"
+    concurrency: int = 1
+    value_from: str = ""
+
+    @property
+    def sentence(self) -> str:
+        """The prediction in words, with its unit and the launch it is about."""
+        if self.metric == "reading":
+            return f"{self.subject} {self.op} {self.text}"
+        amount = f"{self.value:.4g} {UNITS[self.metric]}" if self.value is not None else "?"
+        origin = f" ({self.value_from})" if self.value_from else ""
+        return f"{self.metric} {self.op} {amount}{origin}, {self.under_label}"
+
+
+class TodoStatus(StrEnum):
+    PENDING = "pending"
+    IN_PROGRESS = "in progress"
+    COMPLETED = "completed"
+    CANCELLED = "cancelled"
+
+
+class TodoItem(Frozen):
+    """A planned action under a hypothesis."""
+
+    id: str
+    content: str
+    priority: Priority = "medium"
+    status: TodoStatus = TodoStatus.PENDING
+
+
+class Hypothesis(Frozen):
+    """A claim about the server that evidence can close.
+
+    `answers`: `symptom` (is what the user reports true here?), `exists` (is this fault there?), `explains` (does
+    removing it remove the symptom?). `key` is the planner's own stable name, so that nothing is opened twice.
+    `decides` says, for a claim that stays open, which test would close it.
+    """
+
+    id: str
+    key: str
+    cause: str | None
+    claim: str
+    answers: Answers
+    prediction: Prediction | None
+    priority: Priority = "medium"
+    prior: float = 0.5
+    about: Literal["symptom", "accept_length", "cycle"] = "symptom"
+    decides: str = ""
+    status: Status = Status.OPEN
+    because: str = ""
+    evidence: tuple[str, ...] = ()
+    todo: tuple[TodoItem, ...] = ()
+
+
+class Claim(Frozen):
+    """A number the user typed: taken at its word until measured, never a truth."""
+
+    metric: Literal["throughput_tok_s", "accept_length", "step_ms", "draft_tokens", "draft_steps", "concurrency"]
+    value: float
+    role: Literal["with speculation", "baseline", "wished", "unknown"]
+    text: str
+
+
+Stance = Literal["supports", "refutes", "silent", "no-data"]
+
+
+class Remedy(Frozen):
+    """The change that would remove a fault: another speculation setting, or flags."""
+
+    label: str
+    setting: SpecSetting | None = None
+    set_flags: dict[str, tuple[str, ...]] = {}
+    remove_flags: tuple[str, ...] = ()
+
+
+class Observation(Frozen):
+    """What one check says of one cause after reading a view. `binds`: the fault limits the server as it is used.
+
+    `silent` means looked and nothing found; `no-data` means it could not look (`claim` says what was missing).
+    `answers` the question the observation settles; `decides` names the test that would settle what stays open.
+    """
+
+    check: str
+    cause: str | None
+    stance: Stance
+    claim: str
+    binds: bool = False
+    explains: bool = False
+    sources: tuple[Source, ...] = ()
+    remedy: Remedy | None = None
+    reading: Prediction | None = None
+    figure: Estimate | None = None
+    decides: str = ""
+    fix: str = ""

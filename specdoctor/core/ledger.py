@@ -1,0 +1,260 @@
+"""The ledger: what a run knows, folded from its events.
+
+`Ledger.apply` is the only way in. It refuses what breaks the rules of a run: closing a hypothesis without evidence,
+an experiment without a prediction, an action twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import assert_never
+
+from specdoctor.core import events as ev
+from specdoctor.core.errors import LedgerError
+from specdoctor.core.hypothesis import Claim, Hypothesis, Observation, TodoItem
+from specdoctor.core.launch import ORIGINAL, LaunchChange
+from specdoctor.core.measurement import Measurement
+from specdoctor.core.model import DECIDED, Risk, Status
+
+
+class ActionEntry:
+    """One action: its start, and its end once there is one."""
+
+    def __init__(self, started: ev.ActionStarted) -> None:
+        self.started = started
+        self.ended: ev.ActionEnded | None = None
+
+
+class Ledger:
+    """Fold of a run's events. Attributes are read by planners, policy, judges and renderers; only `apply` writes."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.started: ev.RunStarted | None = None
+        self.allow: Risk = Risk.READ
+        self.claims: list[Claim] = []
+        self.hypotheses: dict[str, Hypothesis] = {}
+        self.evidence: dict[str, ev.EvidenceRecorded] = {}
+        self.observations: list[ev.Observed] = []
+        self.measurements: list[Measurement] = []
+        self.bounds: list[ev.BoundComputed] = []
+        self.actions: dict[str, ActionEntry] = {}
+        self.relaunches: list[ev.ServerRelaunched] = []
+        self.restores: list[ev.ServerRestored] = []
+        self.server: ev.ServerSeen | None = None
+        self.refusals: list[ev.MoveRefused] = []
+        self.notes: list[ev.NoteAdded] = []
+        self.batches: dict[str, ev.ApprovalAsked] = {}
+        self.answers: list[ev.ApprovalAnswered] = []
+        self.verdict: ev.VerdictReached | None = None
+        self.ended: ev.RunEnded | None = None
+        self.released = False
+        self.resumes = 0
+        self.changed = False
+        """True while the server may not be as it was found."""
+        self.current_launch: LaunchChange | None = ORIGINAL
+        """What the running server was started with; None while no server runs or nobody knows."""
+        self._changed_before = False
+        self.first_at = 0.0
+        self.last_at = 0.0
+
+    @property
+    def settings(self) -> ev.RunSettings:
+        if self.started is None:
+            raise LedgerError("the run has not started")
+        return self.started.settings
+
+    @property
+    def run(self) -> str:
+        if self.started is None:
+            raise LedgerError("the run has not started")
+        return self.started.run
+
+    @property
+    def restarts(self) -> int:
+        """Every start that specdoctor made, the restoring ones included; those under way count too."""
+        made = sum(1 for r in self.relaunches if r.outcome.status != "refused") + sum(
+            1 for r in self.restores if r.started
+        )
+        return made + sum(1 for a in self.open_actions() if a.started.what in ("relaunch", "restore"))
+
+    @property
+    def downtime_s(self) -> float:
+        return sum(r.outcome.downtime_s for r in self.relaunches) + sum(r.outcome.downtime_s for r in self.restores)
+
+    @property
+    def restored(self) -> bool | None:
+        """None: nothing was ever changed. True: the original is back and proved equal."""
+        if not any(a.started.what == "relaunch" for a in self.actions.values()):
+            return None
+        return not self.changed
+
+    def open_actions(self) -> list[ActionEntry]:
+        return [a for a in self.actions.values() if a.ended is None]
+
+    def by_key(self, key: str) -> Hypothesis | None:
+        return next((h for h in self.hypotheses.values() if h.key == key), None)
+
+    def measured(self, launch_key: str, *, concurrency: int | None = None) -> Measurement | None:
+        """The latest bench of a launch at a concurrency (any if None)."""
+        for m in reversed(self.measurements):
+            if m.launch_key == launch_key and m.source == "bench" and concurrency in (None, m.concurrency):
+                return m
+        return None
+
+    def observed(self, cause: str | None = None) -> list[Observation]:
+        return [o.observation for o in self.observations if cause is None or o.observation.cause == cause]
+
+    def next_id(self, prefix: str) -> str:
+        """The next free id of a kind: H (hypothesis), E (evidence), A (action), M (measurement), B (batch)."""
+        sizes = {
+            "H": len(self.hypotheses),
+            "E": len(self.evidence),
+            "A": len(self.actions),
+            "M": len(self.measurements),
+            "B": len(self.batches),
+        }
+        return f"{prefix}{sizes[prefix] + 1}"
+
+    def granted(self, risk: Risk) -> bool:
+        """Whether a tier is allowed without another question."""
+        if risk <= self.allow:
+            return True
+        return any(a.granted and a.scope == "run" and self.batches[a.batch].risk >= risk for a in self.answers)
+
+    def apply(self, event: ev.Event) -> None:
+        """Take one event in. Raises LedgerError when it breaks a rule; the ledger is then unchanged."""
+        match event:
+            case ev.RunStarted():
+                if self.started is not None:
+                    raise LedgerError("a run starts once")
+                self.started, self.allow, self.first_at = event, event.settings.allow, event.at
+            case ev.RunResumed(allow=allow):
+                self.resumes += 1
+                self.ended = None
+                self.allow = max(self.allow, allow) if allow is not None else self.allow
+            case ev.ClaimStated(claim=claim):
+                self.claims.append(claim)
+            case ev.HypothesisOpened(hypothesis=h):
+                if h.id in self.hypotheses or self.by_key(h.key) is not None:
+                    raise LedgerError(f"{h.id} ({h.key}) is already on the list")
+                self.hypotheses[h.id] = h
+            case ev.HypothesisClosed():
+                self._close(event)
+            case ev.TodoChanged():
+                self._move_todo(event)
+            case ev.MoveRefused():
+                self.refusals.append(event)
+            case ev.ApprovalAsked():
+                self.batches[event.batch] = event
+            case ev.ApprovalAnswered():
+                if event.batch not in self.batches:
+                    raise LedgerError(f"an answer to {event.batch}, which was never asked")
+                self.answers.append(event)
+            case ev.ActionStarted():
+                self._start(event)
+            case ev.ActionEnded():
+                self._end(event)
+            case ev.EvidenceRecorded():
+                if event.evidence in self.evidence:
+                    raise LedgerError(f"evidence {event.evidence} exists")
+                self.evidence[event.evidence] = event
+            case ev.Observed():
+                self._need_evidence((event.evidence,), "an observation")
+                self.observations.append(event)
+            case ev.Measured(measurement=m):
+                self._need_evidence((m.evidence,), "a measurement")
+                self.measurements.append(m)
+            case ev.BoundComputed():
+                self._need_evidence((event.evidence,), "a bound")
+                self.bounds.append(event)
+            case ev.ServerRelaunched():
+                self._need_evidence((event.evidence,), "a relaunch")
+                self._relaunched(event)
+            case ev.ServerRestored():
+                self._need_evidence((event.evidence,), "a restore")
+                self._restored(event)
+            case ev.ServerSeen():
+                self.server = event
+            case ev.HostReleased():
+                self.released = True
+            case ev.NoteAdded():
+                self.notes.append(event)
+            case ev.VerdictReached():
+                self.verdict = event
+            case ev.RunEnded():
+                self.ended = event
+            case _:
+                assert_never(event)
+        self.count += 1
+        self.last_at = event.at
+
+    def _need_evidence(self, names: tuple[str, ...], what: str) -> None:
+        missing = [n for n in names if n not in self.evidence]
+        if missing:
+            raise LedgerError(f"{what} cites {', '.join(missing)}, which is not recorded")
+
+    def _close(self, event: ev.HypothesisClosed) -> None:
+        h = self.hypotheses.get(event.hypothesis)
+        if h is None:
+            raise LedgerError(f"no hypothesis {event.hypothesis}")
+        if h.status in DECIDED:
+            raise LedgerError(f"{h.id} is already {h.status}")
+        if event.status is Status.OPEN:
+            raise LedgerError(f"{h.id} cannot be closed as open")
+        if event.status in DECIDED and not event.evidence:
+            raise LedgerError(f"{h.id} cannot be {event.status} without evidence; test it first: {h.decides}")
+        self._need_evidence(event.evidence, f"the decision on {h.id}")
+        update = {"status": event.status, "because": event.because, "evidence": event.evidence}
+        self.hypotheses[h.id] = h.model_copy(update=update)
+
+    def _move_todo(self, event: ev.TodoChanged) -> None:
+        h = self.hypotheses.get(event.hypothesis)
+        if h is None or all(t.id != event.todo for t in h.todo):
+            raise LedgerError(f"no todo item {event.todo} under {event.hypothesis}")
+        todo: tuple[TodoItem, ...] = tuple(
+            t.model_copy(update={"status": event.status}) if t.id == event.todo else t for t in h.todo
+        )
+        self.hypotheses[h.id] = h.model_copy(update={"todo": todo})
+
+    def _start(self, event: ev.ActionStarted) -> None:
+        if event.action in self.actions:
+            raise LedgerError(f"action {event.action} was already started")
+        if event.what == "relaunch":
+            tested = [self.hypotheses[h] for h in event.hypotheses if h in self.hypotheses]
+            if not any(h.prediction is not None for h in tested):
+                raise LedgerError("a restart needs a hypothesis that predicts something")
+            self._changed_before, self.changed = self.changed, True
+            self.current_launch = None
+        self.actions[event.action] = ActionEntry(event)
+
+    def _relaunched(self, event: ev.ServerRelaunched) -> None:
+        self.relaunches.append(event)
+        if event.outcome.status == "refused":
+            self.changed = self._changed_before
+            self.current_launch = self.relaunches[-2].change if self.changed and len(self.relaunches) > 1 else ORIGINAL
+        else:
+            self.changed = True
+            self.current_launch = event.change if event.outcome.status == "ready" else None
+
+    def _restored(self, event: ev.ServerRestored) -> None:
+        self.restores.append(event)
+        self.changed = not event.outcome.proved
+        self.current_launch = ORIGINAL if event.outcome.proved else None
+
+    def _end(self, event: ev.ActionEnded) -> None:
+        entry = self.actions.get(event.action)
+        if entry is None:
+            raise LedgerError(f"action {event.action} ended without a start")
+        if entry.ended is not None and entry.ended.outcome != "unknown":
+            raise LedgerError(f"action {event.action} ended twice")
+        self._need_evidence(event.evidence, f"the end of {event.action}")
+        entry.ended = event
+
+
+def fold(events: Iterable[ev.Event], ledger: Ledger | None = None) -> Ledger:
+    """All events into a ledger (a new one if none is given)."""
+    ledger = ledger or Ledger()
+    for event in events:
+        ledger.apply(event)
+    return ledger

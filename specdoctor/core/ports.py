@@ -1,0 +1,109 @@
+"""Ports of the application itself: checks, planners, approvers, the store, whoever looks on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Protocol
+
+from specdoctor.core.engine import Engine
+from specdoctor.core.events import Event, RunStarted
+from specdoctor.core.facts import Facts
+from specdoctor.core.hypothesis import Observation
+from specdoctor.core.ledger import Ledger
+from specdoctor.core.model import Frozen, Risk
+from specdoctor.core.moves import Move
+from specdoctor.core.operations import Progress
+from specdoctor.core.server import ServerView
+
+
+class Scene(Frozen):
+    """What a check may see: the server as read, the raw facts, and how the user says it is used."""
+
+    view: ServerView
+    facts: Facts
+    others: tuple[ServerView, ...] = ()
+    concurrency: int = 1
+    symptom: str = ""
+
+
+class Check(Protocol):
+    """One question to what was read. `judge` is a pure function; a check never fetches anything."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def summary(self) -> str: ...
+
+    @property
+    def causes(self) -> tuple[str, ...]: ...
+
+    def judge(self, scene: Scene) -> tuple[Observation, ...]: ...
+
+
+class Briefing:
+    """What a planner is given each round: the ledger and the scene, never a way to the server."""
+
+    def __init__(self, *, ledger: Ledger, scene: Scene | None, engine: Engine | None) -> None:
+        self.ledger = ledger
+        self.scene = scene
+        self.engine = engine
+
+
+class Planner(Protocol):
+    """Proposes the next moves; an empty answer means it has nothing more to propose."""
+
+    @property
+    def name(self) -> str: ...
+
+    def propose(self, briefing: Briefing) -> Sequence[Move]: ...
+
+
+class Batch(Frozen):
+    """A question to a person: everything needed to say yes or no."""
+
+    id: str
+    risk: Risk
+    hypotheses: tuple[str, ...]
+    text: str
+    commands: tuple[str, ...]
+
+
+class Answer(Frozen):
+    """`scope` once: this batch; run: all of this tier in this run."""
+
+    granted: bool
+    scope: str = "once"
+    by: str = "nobody"
+
+
+class Approver(Protocol):
+    """Asks a person. Returns None when nobody can be asked (then the run waits, resumable)."""
+
+    def ask(self, batch: Batch) -> Answer | None: ...
+
+
+class Store(Protocol):
+    """Keeps runs: events in order, artefacts by name with their hash."""
+
+    def append(self, run: str, event: Event) -> None: ...
+
+    def events(self, run: str) -> Iterator[Event]: ...
+
+    def runs(self) -> list[RunStarted]: ...
+
+    def put_artefact(self, run: str, name: str, content: bytes) -> str:
+        """Store redacted content; returns its SHA-256 in hex."""
+        ...
+
+    def artefact(self, run: str, name: str) -> bytes: ...
+
+
+class Onlooker(Protocol):
+    """Whoever shows the run while it goes: the live screen, plain lines, or nobody."""
+
+    def event(self, event: Event, ledger: Ledger) -> None: ...
+
+    def progress(self, action: str, progress: Progress) -> None: ...
+
+    def close(self) -> None: ...
