@@ -100,7 +100,7 @@ class Claim(Frozen):
     text: str
 
 
-Stance = Literal["supports", "refutes", "silent", "no-data"]
+Stance = Literal["supports", "refutes", "suggests", "silent", "no-data"]
 
 
 class Remedy(Frozen):
@@ -115,8 +115,9 @@ class Remedy(Frozen):
 class Observation(Frozen):
     """What one check says of one cause after reading a view. `binds`: the fault limits the server as it is used.
 
-    `silent` means looked and nothing found; `no-data` means it could not look (`claim` says what was missing).
-    `answers` the question the observation settles; `decides` names the test that would settle what stays open.
+    `supports`: the fault is there, openable in `sources`. `suggests`: something makes it possible, so it belongs among
+    the rivals (`about` says of what) until the test in `decides` is made. `silent`: looked and nothing found.
+    `no-data`: could not look (`claim` says what was missing). `reading` is what was predicted and read.
     """
 
     check: str
@@ -125,6 +126,7 @@ class Observation(Frozen):
     claim: str
     binds: bool = False
     explains: bool = False
+    about: Literal["symptom", "accept_length", "cycle"] = "symptom"
     sources: tuple[Source, ...] = ()
     remedy: Remedy | None = None
     reading: Prediction | None = None

@@ -16,7 +16,10 @@ _SECRET_NAME = re.compile(rf"(?:{_WORDS}|{_TOKEN})", re.IGNORECASE)
 _FLAG = re.compile(
     rf"(--[\w-]*(?:{_WORDS}|(?:hf|hub|auth|access|api)[-_]token)[\w-]*)(=|\s+)(\"[^\"]*\"|'[^']*'|\S+)", re.I
 )
-_ENV = re.compile(rf"\b(\w*(?:{_WORDS}|(?:hf|hub|auth|access|api)_?token)\w*)(=)(\"[^\"]*\"|'[^']*'|[^\s,;)]+)", re.I)
+_ENV = re.compile(
+    rf"\b(\w*(?:{_WORDS}|(?:hf|hub|auth|access|api)_?token)\w*)(=)(?!(?:None|True|False|null)\b)(\"[^\"]*\"|'[^']*'|[^\s,;)]+)",
+    re.I,
+)
 _JSON = re.compile(
     rf"([\"']\w*(?:{_WORDS}|(?:hf|hub|auth|access|api)_?token)\w*[\"']\s*:\s*)(\"[^\"]*\"|'[^']*')", re.IGNORECASE
 )

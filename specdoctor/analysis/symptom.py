@@ -1,0 +1,167 @@
+"""Reading what a user typed: numbers become claims with a role, words become complaints. Nothing here is a truth."""
+
+from __future__ import annotations
+
+import re
+from typing import Literal
+
+from specdoctor.core.hypothesis import Claim
+from specdoctor.core.model import Frozen
+
+Complaint = Literal["slow", "low-acceptance", "queueing", "wrong-output", "down"]
+Role = Literal["with speculation", "baseline", "wished", "unknown"]
+
+_CLAUSE = re.compile(
+    r"(?<!\d)[.,;:!?]+|[.,;:!?]+(?!\d)|\b(?:but|while|whereas)\b|(?=\b(?:against|versus|vs\.?|instead of|compared)\b)",
+    re.I,
+)
+_NUMBER = r"(?:about |around |roughly |only |~|≈)?(\d+(?:\.\d+)?)(?:\s*(?:-|–|to)\s*(\d+(?:\.\d+)?))?"
+_SPEED = re.compile(_NUMBER + r"\s*(?:tok(?:ens?)?\s*/\s*s(?:ec(?:ond)?)?|tps\b|t/s\b|tok(?:ens)? per second)", re.I)
+_BARE_BASELINE = re.compile(r"\bbaseline\b[^0-9.;]{0,20}?(\d+(?:\.\d+)?)(?!\s*(?:ms|%|steps?|clients?))", re.I)
+_BARE_SPEED = re.compile(
+    r"^\s*(?:only |about |~)?(\d+(?:\.\d+)?)(?:\s*[-–]\s*(\d+(?:\.\d+)?))?\s+(?=with\b|without\b)", re.I
+)
+_ACCEPT = re.compile(r"\b(?:accept(?:ance|ed)?[ -]?(?:len(?:gth)?)|AL)\b[^0-9.;]{0,20}?(\d+(?:\.\d+)?)", re.I)
+_CYCLE = re.compile(_NUMBER + r"\s*ms\b[^.;]{0,20}\b(?:cycle|step|verify|forward)", re.I)
+_CYCLE_FIRST = re.compile(r"\b(?:cycle|step|verify|forward)\b[^0-9.;]{0,20}?" + _NUMBER + r"\s*ms\b", re.I)
+_DRAFT_TOKENS = re.compile(r"\b(\d+)\s+draft tokens", re.I)
+_CLIENTS = re.compile(
+    r"\b(\d+)\s+(?:concurrent |parallel |simultaneous )?(?:clients|users|streams|connections)\b", re.I
+)
+
+_BASELINE_WORDS = re.compile(
+    r"\bwithout\b|\bbaseline\b|\bno spec|\bspec\w* (?:is )?off\b|\bnon-spec|\bplain\b|\bvanilla\b|\boff\b|"
+    r"^\s*(?:against|versus|vs\b)",
+    re.I,
+)
+_WISH_WORDS = re.compile(
+    r"\bshould\b|\bexpect\w*|\bwant\b|\bhop(?:e|ing)\b|\bbring|\btarget of\b|\bgoal\b|\babove\b|\bat least\b|>=", re.I
+)
+_SPEC_WORDS = re.compile(
+    r"\bwith\b|\beagle|\bmtp\b|\bnextn\b|\bspec|\bn-?gram|\bdraft|\bnow\b|\bgives?\b|\bonly\b", re.I
+)
+
+_COMPLAINTS: tuple[tuple[Complaint, re.Pattern[str]], ...] = (
+    (
+        "slow",
+        re.compile(
+            r"\bslow|\bloses?\b|\bregress|\bworse\b|\bno (?:gain|speed-?up|faster)|\bnot faster|\bdropped\b", re.I
+        ),
+    ),
+    (
+        "low-acceptance",
+        re.compile(
+            r"accept\w*[ -]?(?:len\w*|rate)?(?:[^.;]|\.\d){0,25}\b(?:low|poor|bad|near|close to|only)\b|\blow accept",
+            re.I,
+        ),
+    ),
+    (
+        "queueing",
+        re.compile(
+            r"\bqueu|\bwait(?:s|ing)?\b|\bttft\b|\bstall|\bplateau|\blatency\b|\bdoes not scale|\bstops scaling", re.I
+        ),
+    ),
+    (
+        "wrong-output",
+        re.compile(r"\bgarbage\b|\bgibberish\b|\bwrong (?:text|output|answers?)|\bdiffers?\b|\brepeats?\b", re.I),
+    ),
+    (
+        "down",
+        re.compile(
+            r"\bdown\b|\bcrash|\bdied\b|\bdoes not (?:start|come up)|\bwon't start|\bnot respond|\brefused", re.I
+        ),
+    ),
+)
+
+
+class Symptom(Frozen):
+    """What the user reports: complaints by kind, and numbers with the role that their clause gives them."""
+
+    text: str
+    complaints: tuple[Complaint, ...]
+    claims: tuple[Claim, ...]
+
+    def figure(self, metric: str, role: Role) -> float | None:
+        """The first claimed value of a metric in a role."""
+        return next((c.value for c in self.claims if c.metric == metric and c.role == role), None)
+
+
+def _role(clause: str) -> Role:
+    if _WISH_WORDS.search(clause):
+        return "wished"
+    if _BASELINE_WORDS.search(clause):
+        return "baseline"
+    if _SPEC_WORDS.search(clause):
+        return "with speculation"
+    return "unknown"
+
+
+def _middle(match: re.Match[str]) -> float:
+    low = float(match.group(1))
+    return (low + float(match.group(2))) / 2 if match.group(2) else low
+
+
+def read_symptom(text: str) -> Symptom:
+    """Numbers and complaints of a sentence. A range ("82-83 tok/s") counts as its middle.
+
+    A number whose clause gives it no role takes the one role that is left when the other speed has one.
+    """
+    claims: list[Claim] = []
+    for clause in (c.strip() for c in _CLAUSE.split(text) if c and c.strip()):
+        claims += _clause_claims(clause, speeds_elsewhere=bool(_SPEED.search(text)))
+    claims = _fill_roles(claims)
+    complaints = [name for name, pattern in _COMPLAINTS if pattern.search(text)]
+    symptom = Symptom(text=text, complaints=tuple(complaints), claims=tuple(claims))
+    baseline, now = (
+        symptom.figure("throughput_tok_s", "baseline"),
+        symptom.figure("throughput_tok_s", "with speculation"),
+    )
+    if "slow" not in complaints and baseline is not None and now is not None and now < baseline:
+        complaints.insert(0, "slow")
+    return symptom.model_copy(update={"complaints": tuple(complaints)})
+
+
+def _clause_claims(clause: str, *, speeds_elsewhere: bool) -> list[Claim]:
+    out: list[Claim] = []
+    for part, role in _halves(clause):
+        speeds = [(_middle(m), m.group(0)) for m in _SPEED.finditer(part)]
+        if not speeds and (m := _BARE_BASELINE.search(part)) and not _ACCEPT.search(part):
+            speeds = [(float(m.group(1)), m.group(0))]
+        if not speeds and speeds_elsewhere and (m := _BARE_SPEED.search(part)):
+            speeds = [(_middle(m), m.group(0))]
+        out += [Claim(metric="throughput_tok_s", value=v, role=role, text=t.strip()) for v, t in speeds]
+        if (
+            not speeds
+            and role == "wished"
+            and (m := re.search(r"\b(?:above|over|at least|>=|to)\s*(\d+(?:\.\d+)?)\s*$", part))
+        ):
+            out.append(Claim(metric="throughput_tok_s", value=float(m.group(1)), role="wished", text=m.group(0)))
+        for m in _ACCEPT.finditer(part):
+            out.append(Claim(metric="accept_length", value=float(m.group(1)), role="with speculation", text=m.group(0)))
+        for m in _CYCLE.finditer(part) if _CYCLE.search(part) else _CYCLE_FIRST.finditer(part):
+            out.append(Claim(metric="step_ms", value=_middle(m), role="with speculation", text=m.group(0)))
+        for m in _DRAFT_TOKENS.finditer(part):
+            out.append(Claim(metric="draft_tokens", value=float(m.group(1)), role="unknown", text=m.group(0)))
+        for m in _CLIENTS.finditer(part):
+            out.append(Claim(metric="concurrency", value=float(m.group(1)), role="unknown", text=m.group(0)))
+    return out
+
+
+def _halves(clause: str) -> list[tuple[str, Role]]:
+    """A clause that gives two speeds ("56 with and 90 without") is read half by half."""
+    if len(_SPEED.findall(clause)) < 2:
+        return [(clause, _role(clause))]
+    parts = re.split(r"\band\b|\bor\b", clause)
+    return [(p, _role(p)) for p in parts]
+
+
+def _fill_roles(claims: list[Claim]) -> list[Claim]:
+    speeds = [c for c in claims if c.metric == "throughput_tok_s" and c.role != "wished"]
+    unknown = [c for c in speeds if c.role == "unknown"]
+    if len(unknown) != 1:
+        return claims
+    known = {c.role for c in speeds} - {"unknown"}
+    missing: Role = (
+        "with speculation" if known == {"baseline"} else "baseline" if known == {"with speculation"} else "unknown"
+    )
+    return [c.model_copy(update={"role": missing}) if c is unknown[0] else c for c in claims]

@@ -1,0 +1,104 @@
+"""Are CUDA graphs off, or too small for the load, by a flag?"""
+
+from __future__ import annotations
+
+from specdoctor.checks.reading import in_force, log_source, no_data, silent, truth, windows
+from specdoctor.core.hypothesis import Observation, Prediction, Remedy
+from specdoctor.core.ports import Scene
+from specdoctor.core.server import DecodeWindow, ServerView, Source
+
+CEILING_FLAGS = ("--cuda-graph-max-bs", "--cuda-graph-max-bs-decode", "--cuda-graph-bs", "--cuda-graph-bs-decode")
+
+
+class CudaGraphs:
+    """Without graphs each forward pays the host's launch cost again; a flag decides it, the decode lines prove it."""
+
+    name = "cuda-graphs"
+    summary = "See whether CUDA graphs are disabled or capped by flag, and whether decode steps really use them."
+    causes = ("CFG-5", "GRAPH-1", "GRAPH-2")
+
+    def judge(self, scene: Scene) -> tuple[Observation, ...]:
+        view = scene.view
+        seen = [w for w in windows(view) if w.graph is not None]
+        eager = [w for w in seen if w.graph is False]
+        if graphs_disabled(view):
+            return (self._off(view, eager),)
+        if not seen:
+            return no_data(
+                self.name, "CFG-5", "graphs are not disabled by flag; no decode line shows whether they are used"
+            )
+        if not eager:
+            return silent(self.name, "CFG-5", f"all {len(seen)} decode lines used a graph", _line(view, seen[-1]))
+        return (self._too_small(view, seen, eager),)
+
+    def _off(self, view: ServerView, eager: list[DecodeWindow]) -> Observation:
+        sources: tuple[Source, ...] = (in_force(view, _disabled_key(view)),)
+        if eager:
+            sources += (_line(view, eager[-1]),)
+        proof = f"; {len(eager)} decode lines ran without" if eager else ""
+        return Observation(
+            check=self.name,
+            cause="CFG-5",
+            stance="supports",
+            claim=f"CUDA graphs are disabled by flag{proof}",
+            binds=True,
+            sources=sources,
+            remedy=Remedy(label="CUDA graphs on", remove_flags=("--disable-cuda-graph",)),
+            reading=Prediction(metric="reading", op="==", subject="CUDA graphs in decode", text="off"),
+            fix="start without --disable-cuda-graph",
+        )
+
+    def _too_small(self, view: ServerView, seen: list[DecodeWindow], eager: list[DecodeWindow]) -> Observation:
+        largest = max(
+            (g.max_batch or 0 for g in (view.log.graphs if view.log else ()) if g.what == "target"), default=0
+        )
+        above = [w for w in eager if largest and w.running > largest]
+        said = f"{len(eager)} of {len(seen)} decode lines ran without a graph although graphs are enabled"
+        if above and len(above) == len(eager):
+            by_flag = any(word.split("=", 1)[0] in CEILING_FLAGS for word in view.argv)
+            need = max(w.running for w in above)
+            return Observation(
+                check=self.name,
+                cause="CFG-5" if by_flag else "GRAPH-1",
+                stance="supports",
+                claim=f"{said}: batches of {need} against a largest captured batch of {largest}",
+                binds=True,
+                sources=(_line(view, above[-1]),),
+                reading=Prediction(metric="reading", op="<", subject="largest captured batch", text=str(need)),
+                fix=f"capture graphs up to a batch of {need}",
+            )
+        if len(eager) < len(seen) / 2:
+            return Observation(
+                check=self.name, cause="GRAPH-2", stance="silent", claim=said, sources=(_line(view, eager[-1]),)
+            )
+        return Observation(
+            check=self.name,
+            cause="GRAPH-2",
+            stance="supports",
+            claim=said,
+            about="cycle",
+            binds=True,
+            sources=(_line(view, eager[-1]),),
+            reading=Prediction(metric="reading", op="==", subject="cuda graph on decode lines", text="False"),
+            fix="find what keeps the step out of its graph: attention back-end, batch width, mixed prefill",
+        )
+
+
+def graphs_disabled(view: ServerView) -> bool:
+    """Whether decode graphs are off by argument, in any version's spelling."""
+    if truth(view.argument("disable_cuda_graph")):
+        return True
+    config = view.effective.get("cuda_graph_config")
+    decode = config.get("decode") if isinstance(config, dict) else None
+    return isinstance(decode, dict) and decode.get("backend") in ("disabled", "none", None) and "backend" in decode
+
+
+def _disabled_key(view: ServerView) -> str:
+    return "disable_cuda_graph" if truth(view.argument("disable_cuda_graph")) else "cuda_graph_config"
+
+
+def _line(view: ServerView, window: DecodeWindow) -> Source:
+    return log_source(view, window.line, f"#running-req: {window.running}, cuda graph: {window.graph}")
+
+
+check = CudaGraphs()

@@ -1,0 +1,50 @@
+"""Does the algorithm in force fit the drafter's checkpoint?"""
+
+from __future__ import annotations
+
+from specdoctor.checks.reading import in_force, no_data, silent
+from specdoctor.core.hypothesis import Observation, Prediction, Remedy
+from specdoctor.core.ports import Scene
+from specdoctor.core.server import Source
+
+
+class DraftMethod:
+    """An EAGLE-3 head under the algorithm EAGLE loads without a word and accepts next to nothing."""
+
+    name = "draft-method"
+    summary = "Compare the speculative algorithm in force with the architecture of the drafter's checkpoint."
+    causes = ("CFG-2",)
+
+    def judge(self, scene: Scene) -> tuple[Observation, ...]:
+        view = scene.view
+        if view.spec is None or not view.spec.on:
+            return silent(self.name, "CFG-2", "no speculation is in force")
+        if view.draft_config is None:
+            return no_data(self.name, "CFG-2", "the drafter's config.json was not read")
+        named = view.draft_config.get("architectures")
+        architectures = [str(a) for a in named] if isinstance(named, list) else []
+        eagle3 = any("eagle3" in a.lower() for a in architectures)
+        algorithm = str(view.spec.algorithm)
+        source = Source(where=f"{view.draft_path}/config.json", key="architectures", quote=", ".join(architectures))
+        if eagle3 and algorithm == "EAGLE":
+            setting = view.spec.model_copy(update={"algorithm": "EAGLE3"})
+            return (
+                Observation(
+                    check=self.name,
+                    cause="CFG-2",
+                    stance="supports",
+                    claim=f"algorithm EAGLE is in force for an EAGLE-3 head ({', '.join(architectures)})",
+                    binds=True,
+                    about="accept_length",
+                    sources=(in_force(view, "speculative_algorithm"), source),
+                    remedy=Remedy(label="algorithm EAGLE3", setting=setting),
+                    reading=Prediction(metric="reading", op="!=", subject="algorithm in force", text="EAGLE3"),
+                    fix="start with --speculative-algorithm EAGLE3",
+                ),
+            )
+        return silent(
+            self.name, "CFG-2", f"algorithm {algorithm} for {', '.join(architectures) or 'an unnamed class'}", source
+        )
+
+
+check = DraftMethod()

@@ -1,0 +1,60 @@
+"""Small questions that several checks put to a view: arguments in force, where they stand, what the log shows."""
+
+from __future__ import annotations
+
+from pydantic import JsonValue
+
+from specdoctor.core.hypothesis import Observation
+from specdoctor.core.server import DecodeWindow, ServerView, Source
+
+
+def no_data(check: str, cause: str | None, what: str) -> tuple[Observation, ...]:
+    """The answer of a check that could not look; `what` says what was missing."""
+    return (Observation(check=check, cause=cause, stance="no-data", claim=what),)
+
+
+def silent(check: str, cause: str | None, what: str, *sources: Source) -> tuple[Observation, ...]:
+    """The answer of a check that looked and found nothing wrong; `what` says what it saw."""
+    return (Observation(check=check, cause=cause, stance="silent", claim=what, sources=sources),)
+
+
+def in_force(view: ServerView, name: str) -> Source:
+    """Where the effective value of an argument stands."""
+    origin = view.effective_source or view.asked_source
+    where = origin.where if origin else "launch line"
+    return Source(where=where, line=origin.line if origin else None, key=name, quote=f"{name}={view.argument(name)}")
+
+
+def whole(value: JsonValue) -> int | None:
+    """An integer argument, None for anything else (also for booleans and words)."""
+    if isinstance(value, bool) or value is None:
+        return None
+    try:
+        return int(str(value))
+    except ValueError:
+        return None
+
+
+def truth(value: JsonValue) -> bool:
+    """A switch in force, however it is spelt."""
+    return value is True or str(value).lower() in ("true", "1")
+
+
+def text_config(config: dict[str, JsonValue] | None) -> dict[str, JsonValue]:
+    """A model's text configuration: the nested one of a multimodal wrapper, else the whole."""
+    if config is None:
+        return {}
+    nested = config.get("text_config")
+    return {**config, **nested} if isinstance(nested, dict) else config
+
+
+def windows(view: ServerView) -> tuple[DecodeWindow, ...]:
+    """Decode windows that hold living requests."""
+    if view.log is None:
+        return ()
+    return tuple(w for w in view.log.decode if w.running > 0 and w.tokens != 0)
+
+
+def log_source(view: ServerView, line: int, quote: str) -> Source:
+    """A line of the server's log."""
+    return Source(where=view.log.where if view.log else "log", line=line, quote=quote)
