@@ -36,7 +36,7 @@ class DraftGraphs:
                 cause="GRAPH-2",
                 stance="suggests",
                 about="cycle",
-                claim=f"no CUDA graph was captured for {' and '.join(missing)}: that forward runs eagerly in each cycle",
+                claim=f"no CUDA graph was captured for {' and '.join(missing)}: it runs eagerly in each cycle",
                 sources=(seen,),
                 decides=DECIDES,
             ),

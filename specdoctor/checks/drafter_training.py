@@ -17,7 +17,7 @@ RIVALS = (
     (
         "TRAIN-2",
         "the drafter saw too little data, or answers the target would not give",
-        "accept length with a known-good head for this target, same flags and prompts; or the drafter alone on stored states",
+        "accept length with a known-good head for this target (same prompts), or the drafter alone on stored states",
     ),
     (
         "TRAIN-3",

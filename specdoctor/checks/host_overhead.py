@@ -35,7 +35,7 @@ class HostOverhead:
             about="cycle",
             claim="overlap scheduling is off: host work stands between the steps",
             sources=(in_force(scene.view, "disable_overlap_schedule"),),
-            decides="cycle time with overlap scheduling on (a launch), or the constant part of the cycle over two chain lengths",
+            decides="cycle time with overlap scheduling on (a launch), or its constant part over two chain lengths",
         )
 
     def _all_reduce(self, scene: Scene) -> Observation | None:

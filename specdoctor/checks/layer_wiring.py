@@ -26,8 +26,9 @@ class LayerWiring:
         ids = nested.get("eagle_aux_hidden_state_layer_ids") if isinstance(nested, dict) else None
         top = config.get("eagle_aux_hidden_state_layer_ids")
         where = f"{view.draft_path}/config.json"
+        sources: tuple[Source, ...] = ()
         if view.draft_config is None:
-            said, sources = "the drafter's config.json was not read", ()
+            said = "the drafter's config.json was not read"
         elif ids is not None:
             said = f"the drafter's config names layer ids {ids}; nothing read says which states it was trained on"
             sources = (Source(where=where, key="eagle_config.eagle_aux_hidden_state_layer_ids", quote=str(ids)),)
@@ -35,7 +36,7 @@ class LayerWiring:
             said = f"layer ids {top} stand at the top level only, where the engine does not look; its defaults are used"
             sources = (Source(where=where, key="eagle_aux_hidden_state_layer_ids", quote=str(top)),)
         else:
-            said, sources = "the drafter's config names no layer ids: the engine uses its defaults", ()
+            said = "the drafter's config names no layer ids: the engine uses its defaults"
         return (
             Observation(
                 check=self.name,

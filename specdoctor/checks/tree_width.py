@@ -9,7 +9,7 @@ from specdoctor.core.server import SpecSetting
 
 
 class TreeWidth:
-    """A tree verifies many tokens per request: it can pay alone and lose in a batch; also checks that it can be filled."""
+    """A tree verifies many tokens per request: it can pay alone and lose in a batch; it must also be fillable."""
 
     name = "tree-width"
     summary = "Compare draft tokens with what steps and topk can fill, and with the number of requests at once."

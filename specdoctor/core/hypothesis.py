@@ -5,6 +5,8 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Literal
 
+from pydantic import Field
+
 from specdoctor.core.estimate import Estimate
 from specdoctor.core.model import Frozen, Status
 from specdoctor.core.server import Source, SpecSetting
@@ -108,7 +110,7 @@ class Remedy(Frozen):
 
     label: str
     setting: SpecSetting | None = None
-    set_flags: dict[str, tuple[str, ...]] = {}
+    set_flags: dict[str, tuple[str, ...]] = Field(default_factory=dict)
     remove_flags: tuple[str, ...] = ()
 
 

@@ -23,7 +23,7 @@ class Scene(Frozen):
     facts: Facts
     others: tuple[ServerView, ...] = ()
     concurrency: int = 1
-    symptom: str = ""
+    complaints: tuple[str, ...] = ()
 
 
 class Check(Protocol):
