@@ -1,0 +1,236 @@
+"""Find launch lines in text files: shell scripts, a pasted command, a container's run line, a unit's ExecStart."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+
+from specdoctor.core.server import Source
+from specdoctor.engines.sglang_args import Asked, flags_start, read_flags
+
+_ASSIGNMENT = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)=(.*)", re.DOTALL)
+_VARIABLE = re.compile(r"\$(?:\{([A-Za-z_][A-Za-z0-9_]*)\}|([A-Za-z_][A-Za-z0-9_]*))")
+_IMAGE_VERSION = re.compile(r"[\w./-]*sglang[\w./-]*:v?(\d+\.\d+\.\d+(?:\.post\d+|rc\d+)?)(?:-[\w.-]+)?")
+_SEPARATORS = frozenset({";", "&&", "||", "|", "&"})
+_REDIRECTION = re.compile(r"(?:\d|&)?(?:>>|>|<|>&)(.*)")
+_UNIT_KEY = re.compile(r"Exec(?:Start|StartPre)=[-@+!]*")
+_MARK = "--speculative-"
+# Flags that no other engine has: a driver that passes them on starts SGLang.
+_OWN_FLAGS = frozenset(
+    {
+        "--speculative-algorithm",
+        "--speculative-draft-model-path",
+        "--speculative-eagle-topk",
+        "--speculative-num-draft-tokens",
+    }
+)
+_MAX_TEXT = 200_000
+_MAX_LINE = 20_000
+
+
+@dataclass(frozen=True)
+class LaunchLine:
+    """One command that starts a server. `argv` is the server's own line, without wrappers and assignments.
+
+    `direct` is False for a benchmark driver that passes the flags on and starts servers itself. `line` is the number
+    of its first line in the file; `image_version` is what a container image tag names.
+    """
+
+    argv: tuple[str, ...]
+    asked: Asked
+    line: int
+    last_line: int
+    env: dict[str, str] = field(default_factory=dict)
+    direct: bool = True
+    image_version: str | None = None
+    image_quote: str = ""
+
+
+def _logical_lines(text: str) -> Iterator[tuple[int, int, str]]:
+    """Lines with `\\` continuations joined: first number, last number, text."""
+    parts: list[str] = []
+    first = 1
+    lines = text[:_MAX_TEXT].split("\n")
+    for number, raw in enumerate(lines, start=1):
+        line = raw.rstrip("\r").rstrip()
+        if not parts:
+            first = number
+        if line.endswith("\\") and number < len(lines):
+            parts.append(line[:-1])
+            continue
+        parts.append(line)
+        yield first, number, " ".join(parts)
+        parts = []
+
+
+def _words(line: str) -> list[str]:
+    lexer = shlex.shlex(line, posix=True, punctuation_chars=";&|")
+    lexer.whitespace_split = True
+    lexer.commenters = "#"
+    try:
+        return list(lexer)
+    except ValueError:
+        return line.split()
+
+
+def _commands(words: Sequence[str]) -> Iterator[list[str]]:
+    current: list[str] = []
+    for word in words:
+        if word in _SEPARATORS:
+            if current:
+                yield current
+            current = []
+        else:
+            current.append(word)
+    if current:
+        yield current
+
+
+def _without_redirections(words: Sequence[str]) -> list[str]:
+    kept: list[str] = []
+    skip = False
+    for word in words:
+        if skip:
+            skip = False
+            continue
+        match = _REDIRECTION.fullmatch(word)
+        if match is None:
+            kept.append(word)
+        else:
+            skip = not match[1]
+    return kept
+
+
+def _expand(word: str, variables: dict[str, str]) -> str:
+    return _VARIABLE.sub(lambda m: variables.get(m[1] or m[2], m[0]), word)
+
+
+def _container_env(words: Sequence[str]) -> dict[str, str]:
+    env: dict[str, str] = {}
+    for index, word in enumerate(words):
+        given = word.removeprefix("--env=") if word.startswith("--env=") else None
+        if word in ("-e", "--env") and index + 1 < len(words):
+            given = words[index + 1]
+        match = _ASSIGNMENT.fullmatch(given) if given else None
+        if match is not None:
+            env[match[1]] = match[2]
+    return env
+
+
+def _server_start(words: Sequence[str]) -> int | None:
+    """Index of the word where the server's own command line begins, whatever wraps it."""
+    return next((i for i in range(len(words)) if flags_start(words[i:]) is not None), None)
+
+
+def _shell_c(words: Sequence[str]) -> list[str] | None:
+    for index, word in enumerate(words[:-1]):
+        if word in ("-c", "-lc", "-ec") and index > 0 and words[index - 1].endswith("sh"):
+            return _words(words[index + 1])
+    return None
+
+
+def _read_command(words: list[str], variables: dict[str, str], first: int, last: int) -> LaunchLine | None:
+    words = [_expand(_UNIT_KEY.sub("", word), variables) for word in _without_redirections(words)]
+    nested = _shell_c(words)
+    if nested is not None:
+        for command in _commands(nested):
+            found = _read_command(command, variables, first, last)
+            if found is not None:
+                return _wrapped(found, words)
+    env: dict[str, str] = {}
+    for word in words:
+        match = _ASSIGNMENT.fullmatch(word)
+        if match is None and word not in ("env", "export"):
+            break
+        if match is not None:
+            env[match[1]] = match[2]
+    start = _server_start(words)
+    direct = start is not None
+    if start is None:
+        start = next((i for i, word in enumerate(words) if word.startswith("--")), len(words))
+        if not _OWN_FLAGS.intersection(word.partition("=")[0] for word in words[start:]):
+            return None
+    offset = flags_start(words[start:]) or 0
+    asked = read_flags(words[start + offset :])
+    launch = LaunchLine(
+        argv=tuple(words[start:]) if direct else (),
+        asked=asked if direct else _driver_asked(asked),
+        line=first,
+        last_line=last,
+        env=env,
+        direct=direct,
+    )
+    return _wrapped(launch, words[:start])
+
+
+def _wrapped(launch: LaunchLine, wrapper: Sequence[str]) -> LaunchLine:
+    """`launch` with what the words around it add: a container's environment and the version in its image's tag."""
+    image = next((m for m in map(_IMAGE_VERSION.fullmatch, wrapper) if m is not None), None)
+    return replace(
+        launch,
+        env={**_container_env(wrapper), **launch.env},
+        image_version=image[1] if image else launch.image_version,
+        image_quote=image[0] if image else launch.image_quote,
+    )
+
+
+def _driver_asked(asked: Asked) -> Asked:
+    """A benchmark driver's own list of configurations (batch,steps,topk,draft tokens), where all entries agree."""
+    entries = [entry.split(",") for entry in asked.values.get("config_list", "").split()]
+    if not entries or any(len(entry) != 4 or not all(part.isdigit() for part in entry) for entry in entries):
+        return asked
+    triples = {tuple(entry[1:]) for entry in entries}
+    if len(triples) != 1 or triples == {("0", "0", "0")}:
+        return asked
+    steps, topk, tokens = triples.pop()
+    words = asked.words["config_list"]
+    added = {
+        "speculative_num_steps": steps,
+        "speculative_eagle_topk": topk,
+        "speculative_num_draft_tokens": tokens,
+    }
+    return Asked(
+        values={**asked.values, **added},
+        words={**asked.words, **dict.fromkeys(added, words)},
+        unknown=asked.unknown,
+    )
+
+
+def launch_lines(text: str) -> tuple[LaunchLine, ...]:
+    """Every command in `text` that starts an SGLang server, in order. Comments are no commands."""
+    if "sglang" not in text and _MARK not in text:
+        return ()
+    found: list[LaunchLine] = []
+    variables: dict[str, str] = {}
+    exported: dict[str, str] = {}
+    for first, last, line in _logical_lines(text):
+        if len(line) > _MAX_LINE or not line.strip() or line.lstrip().startswith("#"):
+            continue
+        for command in _commands(_words(line)):
+            launch = _read_command(command, variables, first, last)
+            if launch is not None:
+                found.append(replace(launch, env={**exported, **launch.env}))
+                continue
+            for word in command:
+                match = _ASSIGNMENT.fullmatch(word)
+                if match is not None:
+                    variables[match[1]] = _expand(match[2], variables)
+                    if command[0] == "export":
+                        exported[match[1]] = variables[match[1]]
+    return tuple(found)
+
+
+def source_of(launch: LaunchLine, key: str, text: str, *, where: str) -> Source:
+    """Where in the file an argument was asked for: the line that holds its flag, quoted as typed."""
+    words = launch.asked.words.get(key, ())
+    lines = text.split("\n")
+    for number in range(launch.line, min(launch.last_line, len(lines)) + 1):
+        line = lines[number - 1]
+        at = line.find(words[0]) if words else -1
+        if at >= 0:
+            value = r"['\"]?[=\s]+['\"]?".join(re.escape(word) for word in words)
+            match = re.compile(value).search(line, at)
+            return Source(where=where, line=number, key=key, quote=match[0] if match else words[0])
+    return Source(where=where, line=launch.line, key=key)
