@@ -24,13 +24,13 @@ def gpu_bus(index: int) -> str:
 
 
 def gpu_memory_mib(world: Mapping[str, Any]) -> int:
-    return round(world["gpus"]["memory_gb"] * MIB_PER_GIB)
+    return round(float(world["gpus"]["memory_gb"]) * MIB_PER_GIB)
 
 
 def gpu_node(world: Mapping[str, Any], index: int) -> int:
     """NUMA node a GPU hangs on: the first half on the first nodes, as in dual-socket machines."""
     nodes, count = world["host"]["numa_nodes"], world["gpus"]["count"]
-    return index * nodes // max(count, 1)
+    return int(index * nodes // max(count, 1))
 
 
 def node_cpus(world: Mapping[str, Any], node: int) -> tuple[int, int]:
@@ -40,12 +40,7 @@ def node_cpus(world: Mapping[str, Any], node: int) -> tuple[int, int]:
 
 
 def node_memory_mib(world: Mapping[str, Any]) -> int:
-    return round(world["host"]["memory_gb"] * MIB_PER_GIB / world["host"]["numa_nodes"])
-
-
-def span(first: int, last: int) -> str:
-    """A CPU list as the kernel writes it."""
-    return str(first) if first == last else f"{first}-{last}"
+    return round(float(world["host"]["memory_gb"]) * MIB_PER_GIB / int(world["host"]["numa_nodes"]))
 
 
 def link(world: Mapping[str, Any], one: int, other: int) -> str:

@@ -52,14 +52,14 @@ def create_access(folder: Path, *, client_key: asyncssh.SSHKey | None = None) ->
     return SshAccess(folder=folder, host_key=host_key, client_key=own_key)
 
 
-def write_client_files(access: SshAccess, *, alias: str, user: str, port: int, proxy_jump: str | None = None) -> None:
+def write_client_files(access: SshAccess, *, alias: str, user: str, port: int) -> None:
     """The known_hosts file and the ssh_config fragment; both are rewritten when the port changes."""
     public = access.host_key.export_public_key("openssh").decode().split()
     access.known_hosts_path.write_text(f"[{LOOPBACK}]:{port} {public[0]} {public[1]}\n")
-    access.config_path.write_text(_config_block(access, alias=alias, user=user, port=port, proxy_jump=proxy_jump))
+    access.config_path.write_text(_config_block(access, alias=alias, user=user, port=port))
 
 
-def _config_block(access: SshAccess, *, alias: str, user: str, port: int, proxy_jump: str | None) -> str:
+def _config_block(access: SshAccess, *, alias: str, user: str, port: int) -> str:
     lines = [
         f"Host {alias}",
         f"  HostName {LOOPBACK}",
@@ -73,8 +73,6 @@ def _config_block(access: SshAccess, *, alias: str, user: str, port: int, proxy_
         "  PasswordAuthentication no",
         "  KbdInteractiveAuthentication no",
     ]
-    if proxy_jump is not None:
-        lines.append(f"  ProxyJump {proxy_jump}")
     return "\n".join(lines) + "\n"
 
 

@@ -152,4 +152,4 @@ class _HomeSftp(asyncssh.SFTPServer):
         self._home = os.fsencode(place.home)
 
     def map_path(self, path: bytes) -> bytes:
-        return os.path.join(self._home, path)
+        return path if path.startswith(b"/") else self._home + b"/" + path

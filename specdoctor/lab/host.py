@@ -1,0 +1,282 @@
+"""The practice host: a real SSH server on loopback whose shell looks like a GPU machine.
+
+    with PracticeHost(world, state_dir=folder) as host:
+        ...  # ssh -F host.ssh_config lab nvidia-smi
+
+Everything it writes lies under its folder; every process it starts carries its mark and ends with it. Needs Linux:
+the machine's process list is the real /proc, narrowed to the host's own processes.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import secrets
+import shutil
+import sys
+import threading
+from pathlib import Path
+from types import TracebackType
+from typing import IO, Any, Self
+
+import asyncssh
+
+from specdoctor.lab.errors import LabError
+from specdoctor.lab.lab_state import ID_VARIABLE, STATE_VARIABLE, TIME_SCALE_VARIABLE
+from specdoctor.lab.machine_files import build_machine, refresh_clocks
+from specdoctor.lab.proc_view import drop_dead_views, refresh_views
+from specdoctor.lab.process_census import end_processes
+from specdoctor.lab.python_tree import build_python, site_packages
+from specdoctor.lab.shim_files import build_shims
+from specdoctor.lab.ssh_access import SshAccess, create_access, write_client_files
+from specdoctor.lab.ssh_service import SshService
+from specdoctor.lab.ssh_session import SessionPlace
+from specdoctor.lab.world import World
+
+ALIAS = "lab"
+SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+WATCH_INTERVAL_S = 0.1
+SLOW_REFRESH_ROUNDS = 10
+
+
+class PracticeHost:
+    """One practice host. `time_scale` stretches (above 1) or shortens (below 1) every modelled duration alike.
+
+    `port` 0 takes a free one; `user` defaults to the world's. A folder that holds something else is refused.
+    """
+
+    def __init__(
+        self,
+        world: World,
+        *,
+        state_dir: Path,
+        port: int = 0,
+        user: str | None = None,
+        time_scale: float | None = None,
+        keep: bool = False,
+        client_key: asyncssh.SSHKey | None = None,
+    ) -> None:
+        self.world = world
+        self.state_dir = Path(state_dir).resolve()
+        self.user = user or world.host.user
+        self.keep = keep
+        self.time_scale = time_scale if time_scale is not None else float(os.environ.get(TIME_SCALE_VARIABLE, "1"))
+        self.host_id = secrets.token_hex(8)
+        self._wanted_port = port
+        self._given_key = client_key
+        self._service: SshService | None = None
+        self._access: SshAccess | None = None
+        self._lock: IO[str] | None = None
+        self._watching: threading.Thread | None = None
+        self._stopping = threading.Event()
+
+    def start(self) -> Self:
+        """Build the machine's files and open the SSH port. Raises LabError; then nothing is left behind."""
+        if not sys.platform.startswith("linux"):
+            raise LabError("the practice host needs Linux", next_step="run it in a Linux container or machine")
+        self._take_folder()
+        try:
+            self._build()
+            self._access = create_access(self.state_dir, client_key=self._given_key)
+            place = SessionPlace(home=self.home, environment=self.environment)
+            self._service = SshService(self._access, user=self.user, port=self._wanted_port, place=place)
+            port = self._service.start()
+        except BaseException:
+            self._release_folder(keep=False)
+            raise
+        write_client_files(self._access, alias=ALIAS, user=self.user, port=port)
+        self._stopping.clear()
+        self._watching = threading.Thread(target=self._watch, name="practice-watch", daemon=True)
+        self._watching.start()
+        return self
+
+    def stop(self, *, keep: bool | None = None) -> None:
+        """Close the port, end every process of this host, and remove its folder unless `keep`."""
+        if self._lock is None:
+            return
+        if self._service is not None:
+            self._service.stop()
+        self._stopping.set()
+        if self._watching is not None:
+            self._watching.join()
+        left = end_processes(self.state_dir, self.host_id)
+        self._service = self._watching = None
+        self._release_folder(keep=self.keep if keep is None else keep)
+        if left:
+            raise LabError(f"these processes of the practice host did not end: {sorted(left)}")
+
+    def __enter__(self) -> Self:
+        return self.start()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+    @property
+    def port(self) -> int:
+        """The SSH port. Raises LabError before `start`."""
+        if self._service is None:
+            raise LabError("the practice host is not running")
+        return self._service.port
+
+    @property
+    def home(self) -> Path:
+        return self.state_dir / "home"
+
+    @property
+    def models_dir(self) -> Path:
+        return self.state_dir / "models"
+
+    @property
+    def ssh_config(self) -> Path:
+        """Fragment for `ssh -F`, with the alias `lab`."""
+        return self.state_dir / "ssh_config"
+
+    @property
+    def known_hosts(self) -> Path:
+        return self.state_dir / "known_hosts"
+
+    @property
+    def client_key_path(self) -> Path:
+        return self.state_dir / "client_key"
+
+    @property
+    def access(self) -> SshAccess:
+        """Keys, for a jump host that accepts the same ones. Raises LabError before `start`."""
+        if self._access is None:
+            raise LabError("the practice host is not running")
+        return self._access
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """What a session's commands see; nothing of the environment of this process is passed on."""
+        environment = {
+            "PATH": f"{self.state_dir / 'bin'}:{SYSTEM_PATH}",
+            "HOME": str(self.home),
+            "USER": self.user,
+            "LOGNAME": self.user,
+            "SHELL": "/bin/sh",
+            "LANG": "C.UTF-8",
+            "PS1": f"{self.user}@{self.world.host.name}:$PWD$ ",
+            "VIRTUAL_ENV": str(self.state_dir),
+            "PYTHONPATH": str(site_packages(self.state_dir)),
+            "HOST_PROC": str(self.state_dir / "proc"),
+            "HOST_SYS": str(self.state_dir / "sys"),
+            "HOST_ETC": str(self.state_dir / "etc"),
+            STATE_VARIABLE: str(self.state_dir),
+            ID_VARIABLE: self.host_id,
+        }
+        if self.time_scale != 1.0:
+            environment[TIME_SCALE_VARIABLE] = str(self.time_scale)
+        return environment
+
+    def expand(self, text: str) -> str:
+        """A path or argument of the world, with this host's real folders."""
+        log = self.world.expand(self.world.launch.log, models=str(self.models_dir), home=str(self.home))
+        return self.world.expand(text, models=str(self.models_dir), home=str(self.home), log=log)
+
+    def _take_folder(self) -> None:
+        self.state_dir.mkdir(parents=True, exist_ok=True)
+        marker = self.state_dir / "host.json"
+        if any(self.state_dir.iterdir()) and not marker.exists():
+            raise LabError(
+                f"{self.state_dir} holds something else; the practice host would remove it when it stops",
+                next_step="name an empty or a new folder",
+            )
+        lock = (self.state_dir / "lock").open("w")
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            lock.close()
+            raise LabError(
+                f"another practice host is running in {self.state_dir}", next_step="stop it, or name another folder"
+            ) from None
+        self._lock = lock
+
+    def _release_folder(self, *, keep: bool) -> None:
+        if not keep:
+            shutil.rmtree(self.state_dir)
+        if self._lock is not None:
+            self._lock.close()
+            self._lock = None
+
+    def _build(self) -> None:
+        for name in ("home", "models", "run", "gpu", "proc", "sys"):
+            (self.state_dir / name).mkdir(exist_ok=True)
+        facts = self._facts()
+        (self.state_dir / "world.json").write_text(json.dumps(facts), encoding="utf-8")
+        marker = {"id": self.host_id, "time_scale": self.time_scale, "user": self.user}
+        (self.state_dir / "host.json").write_text(json.dumps(marker), encoding="utf-8")
+        engine = self.world.engine
+        build_python(self.state_dir, version=engine.version, packages=engine.packages, cpus=self.world.host.cpus)
+        build_shims(self.state_dir)
+        build_machine(self.state_dir, facts)
+
+    def _facts(self) -> dict[str, Any]:
+        """The world as its machine may know it: what a diagnosis should say is left out."""
+        return self.world.model_dump(mode="json", exclude={"truth", "ask", "title"})
+
+    def _watch(self) -> None:
+        facts = self._facts()
+        rounds = 0
+        while not self._stopping.wait(WATCH_INTERVAL_S):
+            rounds += 1
+            if rounds % SLOW_REFRESH_ROUNDS == 0:
+                refresh_clocks(self.state_dir, facts)
+                refresh_views(self.state_dir, facts)
+            else:
+                drop_dead_views(self.state_dir)
+
+
+class JumpHost:
+    """An SSH server that forwards and nothing else, to practise the way through a bastion."""
+
+    def __init__(
+        self, *, state_dir: Path, user: str = "jump", port: int = 0, client_key: asyncssh.SSHKey | None = None
+    ) -> None:
+        self.state_dir = Path(state_dir).resolve()
+        self.user = user
+        self._wanted_port = port
+        self._given_key = client_key
+        self._service: SshService | None = None
+
+    def start(self) -> Self:
+        """Open the port. Raises LabError when it is taken."""
+        access = create_access(self.state_dir, client_key=self._given_key)
+        self._service = SshService(access, user=self.user, port=self._wanted_port)
+        write_client_files(access, alias="jump", user=self.user, port=self._service.start())
+        return self
+
+    def stop(self) -> None:
+        """Close the port and remove the keys."""
+        if self._service is not None:
+            self._service.stop()
+            self._service = None
+            shutil.rmtree(self.state_dir)
+
+    def __enter__(self) -> Self:
+        return self.start()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+    @property
+    def port(self) -> int:
+        """The SSH port. Raises LabError before `start`."""
+        if self._service is None:
+            raise LabError("the jump host is not running")
+        return self._service.port
+
+    @property
+    def ssh_config(self) -> Path:
+        return self.state_dir / "ssh_config"
+
+
+def write_jump_config(path: Path, host: PracticeHost, jump: JumpHost) -> None:
+    """An ssh_config with `jump`, and `lab` behind it."""
+    block = host.ssh_config.read_text(encoding="utf-8")
+    path.write_text(jump.ssh_config.read_text(encoding="utf-8") + block + "  ProxyJump jump\n", encoding="utf-8")

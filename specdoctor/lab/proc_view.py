@@ -1,0 +1,121 @@
+"""How a process of the practice host looks under HOST_PROC: its real /proc entries, but for the CPUs it may use.
+
+Only processes that belong to this practice host get a view, so several hosts on one computer do not see each other.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from specdoctor.lab.cpu_shares import format_list, machine_cpus, parse_list, world_cpus
+from specdoctor.lab.lab_state import note_process, noted_processes, start_ticks, write_atomically
+
+PASSED_THROUGH = (
+    "autogroup cmdline comm environ fd fdinfo io limits loginuid maps mem mountinfo mounts net ns numa_maps "
+    "oom_adj oom_score oom_score_adj sched schedstat smaps smaps_rollup stat statm syscall task wchan"
+).split()
+RESOLVED = ("cwd", "exe", "root")
+MEMORY_VARIABLE = b"LAB_MEMS="
+
+
+def show_process(state: Path, world: Mapping[str, Any], pid: int, *, title: str) -> None:
+    """Record a living process as this host's and give it its place under HOST_PROC."""
+    folder = state / "proc" / str(pid)
+    draft = state / "proc" / f".{pid}.new"
+    try:
+        _fill(draft, world, pid)
+    except OSError:
+        shutil.rmtree(draft, ignore_errors=True)
+        if start_ticks(pid) is not None:
+            raise
+        return
+    shutil.rmtree(folder, ignore_errors=True)
+    draft.rename(folder)
+    note_process(state, pid, title=title)
+
+
+def hide_process(state: Path, pid: int) -> None:
+    """Take an ended process out of the view."""
+    for path in (state / "run" / f"{pid}.json", state / "gpu" / f"{pid}.json"):
+        path.unlink(missing_ok=True)
+    shutil.rmtree(state / "proc" / str(pid), ignore_errors=True)
+
+
+def drop_dead_views(state: Path) -> None:
+    """Hide every process that has ended."""
+    for pid, alive in list(noted_processes(state)):
+        if not alive:
+            hide_process(state, pid)
+
+
+def refresh_views(state: Path, world: Mapping[str, Any]) -> None:
+    """Hide the dead and bring the changing parts of the living up to date."""
+    for pid, alive in list(noted_processes(state)):
+        text = _status(world, pid) if alive else None
+        if text is None:
+            hide_process(state, pid)
+        elif (state / "proc" / str(pid)).is_dir():
+            write_atomically(state / "proc" / str(pid) / "status", text)
+
+
+def _fill(folder: Path, world: Mapping[str, Any], pid: int) -> None:
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    real = Path("/proc") / str(pid)
+    for name in PASSED_THROUGH:
+        if (real / name).exists():
+            (folder / name).symlink_to(real / name)
+    for name in RESOLVED:
+        (folder / name).symlink_to((real / name).readlink())
+    text = _status(world, pid)
+    if text is None:
+        raise ProcessLookupError(pid)
+    (folder / "status").write_text(text)
+    (folder / "cgroup").write_text(_cgroup(world))
+
+
+def _status(world: Mapping[str, Any], pid: int) -> str | None:
+    try:
+        lines = Path(f"/proc/{pid}/status").read_text(encoding="utf-8", errors="replace").splitlines()
+        environment = Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
+    except OSError:
+        return None
+    memory = next((item.removeprefix(MEMORY_VARIABLE) for item in environment if item.startswith(MEMORY_VARIABLE)), b"")
+    nodes = f"0-{world['host']['numa_nodes'] - 1}" if world["host"]["numa_nodes"] > 1 else "0"
+    out = []
+    for line in lines:
+        name, _, value = line.partition(":\t")
+        if name == "Cpus_allowed_list":
+            value = format_list(_allowed(world, value))
+        elif name == "Cpus_allowed":
+            continue
+        elif name == "Mems_allowed_list":
+            value = memory.decode() if memory and memory != b"all" else nodes
+        elif name == "Mems_allowed":
+            continue
+        out.append(f"{name}:\t{value}")
+    return "\n".join(out) + "\n"
+
+
+def _allowed(world: Mapping[str, Any], real_list: str) -> set[int]:
+    count = world["host"]["cpus"]
+    return world_cpus(parse_list(real_list), world_count=count, available=machine_cpus())
+
+
+def _cgroup(world: Mapping[str, Any]) -> str:
+    host = world["host"]
+    if host["container"] is not None:
+        return f"0::/system.slice/docker-{container_id(world)}.scope\n"
+    if host["service"] == "systemd":
+        return "0::/system.slice/sglang.service\n"
+    return "0::/user.slice/user-1000.slice/session-4.scope\n"
+
+
+def container_id(world: Mapping[str, Any]) -> str:
+    """The 64 hexadecimal digits of the world's container."""
+    container = world["host"]["container"]
+    return hashlib.sha256(f"{world['name']}/{container['name']}/{container['image']}".encode()).hexdigest()

@@ -1,0 +1,142 @@
+"""The practice host's Python: a real interpreter with the world's packages.
+
+`<state>/bin/python3` is a link, `<state>/pyvenv.cfg` makes it a virtual environment, and `sglang` in its
+site-packages is a handful of modules that start the practice server. Every distribution has its dist-info folder with
+a RECORD whose hashes are right, so importlib.metadata and integrity checks work as on a real host.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+PACKAGE_ROOT = Path(__file__).resolve().parents[2]
+
+_LAUNCH_SERVER = '''"""Launch the inference server."""
+
+import sys
+
+if __name__ == "__main__":
+    sys.path += {paths!r}
+    from specdoctor.lab.server_process import main
+
+    sys.exit(main({state!r}))
+'''
+_CLI_MAIN = '''"""The sglang command."""
+
+import sys
+
+
+def main():
+    if sys.argv[1:2] == ["version"]:
+        print("sglang version: {version}")
+        return 0
+    if sys.argv[1:2] != ["serve"]:
+        print("usage: sglang [-h] {{serve,version}} ...", file=sys.stderr)
+        return 2
+    sys.path += {paths!r}
+    from specdoctor.lab.server_process import main as serve
+
+    return serve({state!r})
+
+
+if __name__ == "__main__":
+    sys.exit(main())
+'''
+_CONSOLE_SCRIPT = """#!{python}
+import sys
+from sglang.cli.main import main
+
+sys.exit(main())
+"""
+_CPU_VIEW = '''"""The CPUs of the practice machine, for programs that ask Python."""
+
+import os
+import sys
+
+sys.path.append({root!r})
+from specdoctor.lab.cpu_shares import machine_cpus, real_cpus, world_cpus
+
+sys.path.remove({root!r})
+COUNT = {cpus}
+_get, _set, _real = os.sched_getaffinity, os.sched_setaffinity, machine_cpus()
+
+
+def sched_getaffinity(pid):
+    return world_cpus(_get(pid), world_count=COUNT, available=_real)
+
+
+def sched_setaffinity(pid, mask):
+    _set(pid, real_cpus(mask, world_count=COUNT, available=_real))
+
+
+def cpu_count():
+    return COUNT
+
+
+os.sched_getaffinity, os.sched_setaffinity, os.cpu_count = sched_getaffinity, sched_setaffinity, cpu_count
+'''
+
+
+def build_python(state: Path, *, version: str, packages: Mapping[str, str], cpus: int) -> None:
+    """Write the environment under `state`: interpreter links, site-packages, the sglang modules and command."""
+    base = Path(sys.executable).resolve()
+    binaries = state / "bin"
+    binaries.mkdir(parents=True, exist_ok=True)
+    for name in ("python3", "python"):
+        _link(binaries / name, base)
+    (state / "pyvenv.cfg").write_text(f"home = {base.parent}\ninclude-system-site-packages = false\n")
+    site = site_packages(state)
+    site.mkdir(parents=True, exist_ok=True)
+    _link(state / "site-packages", site)
+    (site / "practice_cpus.py").write_text(_CPU_VIEW.format(root=str(PACKAGE_ROOT), cpus=cpus))
+    (site / "practice.pth").write_text("import practice_cpus\n")
+    paths = [str(PACKAGE_ROOT), *(path for path in sys.path if path.endswith("site-packages"))]
+    sources = {
+        "sglang/__init__.py": f'__version__ = "{version}"\n',
+        "sglang/version.py": f'__version__ = "{version}"\n',
+        "sglang/launch_server.py": _LAUNCH_SERVER.format(state=str(state), paths=paths),
+        "sglang/cli/__init__.py": "",
+        "sglang/cli/main.py": _CLI_MAIN.format(state=str(state), paths=paths, version=version),
+    }
+    install(site, "sglang", version, files=sources)
+    for name, package_version in packages.items():
+        if name.lower() != "sglang":
+            install(site, name, package_version, files={})
+    command = binaries / "sglang"
+    command.write_text(_CONSOLE_SCRIPT.format(python=binaries / "python3"))
+    command.chmod(0o755)
+
+
+def site_packages(state: Path) -> Path:
+    """Where the environment's packages lie."""
+    return state / "lib" / f"python{sys.version_info.major}.{sys.version_info.minor}" / "site-packages"
+
+
+def install(site: Path, name: str, version: str, *, files: Mapping[str, str]) -> None:
+    """Put a distribution into `site`: its files, and a dist-info folder that records them."""
+    folded = name.replace("-", "_").replace(".", "_")
+    info = f"{folded}-{version}.dist-info"
+    contents = dict(files)
+    contents[f"{info}/METADATA"] = f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n"
+    contents[f"{info}/INSTALLER"] = "pip\n"
+    contents[f"{info}/WHEEL"] = "Wheel-Version: 1.0\nGenerator: practice\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
+    for path, text in contents.items():
+        target = site / path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(text, encoding="utf-8")
+    rows = [_record_row(path, text.encode()) for path, text in contents.items()]
+    (site / info / "RECORD").write_text("\n".join([*rows, f"{info}/RECORD,,"]) + "\n", encoding="utf-8")
+
+
+def _record_row(path: str, data: bytes) -> str:
+    digest = base64.urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b"=").decode()
+    return f"{path},sha256={digest},{len(data)}"
+
+
+def _link(path: Path, target: Path) -> None:
+    path.unlink(missing_ok=True)
+    path.symlink_to(target)
