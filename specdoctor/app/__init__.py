@@ -1,0 +1,1 @@
+"""The investigation itself: carrying out moves, judging, and the verdict."""

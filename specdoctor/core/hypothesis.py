@@ -30,7 +30,8 @@ class Prediction(Frozen):
 
     `under` is the key of the launch it speaks about (LaunchChange.key). For a `reading`, `subject` names the argument
     or fact and `text` the expected value; for a measurement `value` is the threshold in the metric's unit, and
-    `value_from` says where it comes from (a typed figure, or an evidence id).
+    `value_from` says where it comes from (a typed figure, or an evidence id). `setting` is the speculation that the
+    launch will have in force, where it is known.
     """
 
     metric: Metric
@@ -42,6 +43,7 @@ class Prediction(Frozen):
     under_label: str = "as found"
     concurrency: int = 1
     value_from: str = ""
+    setting: SpecSetting | None = None
 
     @property
     def sentence(self) -> str:

@@ -1,0 +1,1 @@
+"""Planners propose moves; code accepts, carries out and judges them."""

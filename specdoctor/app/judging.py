@@ -1,0 +1,144 @@
+"""Evidence against predictions: the only place where a hypothesis is supported or falsified.
+
+Every rule here is a pure function of the ledger. A prediction decides only when the whole interval of what was
+measured lies on one side of it; anything else leaves the hypothesis open.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+
+from specdoctor.core import events as ev
+from specdoctor.core.estimate import Estimate
+from specdoctor.core.hypothesis import Hypothesis, Prediction
+from specdoctor.core.ledger import Ledger
+from specdoctor.core.measurement import Measurement
+from specdoctor.core.model import Status
+
+LAUNCH_SPREAD = 0.05
+"""Relative spread between two starts of the same server where this host's own history shows none (assumed)."""
+
+NORMAL_95 = 1.96
+
+_COMPARE: dict[str, Callable[[float, float], bool]] = {
+    ">=": operator.ge,
+    ">": operator.gt,
+    "<=": operator.le,
+    "<": operator.lt,
+}
+
+
+def judge(ledger: Ledger, *, at: float) -> tuple[ev.HypothesisClosed, ...]:
+    """What the evidence so far decides, for every hypothesis that is still open."""
+    out: list[ev.HypothesisClosed] = []
+    for hypothesis in ledger.hypotheses.values():
+        if hypothesis.status is not Status.OPEN:
+            continue
+        decided = _by_bound(ledger, hypothesis, at) or _by_reading(ledger, hypothesis, at)
+        decided = decided or _by_failed_launch(ledger, hypothesis, at) or _by_measurement(ledger, hypothesis, at)
+        if decided is not None:
+            out.append(decided)
+    return tuple(out)
+
+
+def _close(
+    hypothesis: Hypothesis, status: Status, because: str, evidence: tuple[str, ...], at: float
+) -> ev.HypothesisClosed:
+    return ev.HypothesisClosed(at=at, hypothesis=hypothesis.id, status=status, because=because, evidence=evidence)
+
+
+def _by_bound(ledger: Ledger, hypothesis: Hypothesis, at: float) -> ev.HypothesisClosed | None:
+    """A bound that excludes the claim falsifies it without a launch, under its stated assumptions.
+
+    A bound from typed figures is only as good as what was typed: it is said beside the claim and decides nothing.
+    """
+    for bound in ledger.bounds:
+        if bound.basis == "measured" and bound.refuted and hypothesis.id in bound.refutes:
+            because = f"{bound.text}; assuming {'; '.join(bound.assumptions)}"
+            return _close(hypothesis, Status.FALSIFIED, because, (bound.evidence,), at)
+    return None
+
+
+def _by_reading(ledger: Ledger, hypothesis: Hypothesis, at: float) -> ev.HypothesisClosed | None:
+    """A reading decides that a fault is there (or not); that it explains the symptom only where the check says so."""
+    prediction = hypothesis.prediction
+    if prediction is None or prediction.metric != "reading":
+        return None
+    for observed in ledger.observations:
+        o = observed.observation
+        if o.cause != hypothesis.cause or o.reading is None or o.reading.subject != prediction.subject:
+            continue
+        if o.stance == "supports" and (hypothesis.answers == "exists" or o.explains):
+            return _close(hypothesis, Status.SUPPORTED, o.claim, (observed.evidence,), at)
+        if o.stance == "refutes":
+            return _close(hypothesis, Status.FALSIFIED, o.claim, (observed.evidence,), at)
+    return None
+
+
+def _by_failed_launch(ledger: Ledger, hypothesis: Hypothesis, at: float) -> ev.HypothesisClosed | None:
+    """A launch that does not come up leaves its claim undecided: it is parked with the reason, not falsified."""
+    prediction = hypothesis.prediction
+    if prediction is None or prediction.metric == "reading":
+        return None
+    for launch in reversed(ledger.relaunches):
+        if launch.change.key == prediction.under and launch.outcome.status in ("failed", "timeout"):
+            because = f"the launch did not come up: {launch.outcome.reason}"
+            return _close(hypothesis, Status.PARKED, because, (launch.evidence,), at)
+    return None
+
+
+def _by_measurement(ledger: Ledger, hypothesis: Hypothesis, at: float) -> ev.HypothesisClosed | None:
+    prediction = hypothesis.prediction
+    if prediction is None or prediction.value is None or prediction.op not in _COMPARE:
+        return None
+    found = ledger.measured(prediction.under, concurrency=prediction.concurrency)
+    figure = metric_of(found, prediction.metric) if found else None
+    if found is None or figure is None:
+        return None
+    outcome = compare(figure, prediction, launched=launched_apart(ledger, prediction))
+    if outcome is None:
+        return None
+    words = "predicted" if outcome else "predicted and not met:"
+    because = f"{words} {prediction.sentence}; measured {figure.with_unit()} (n={figure.n})"
+    status = Status.SUPPORTED if outcome else Status.FALSIFIED
+    evidence = (found.evidence, *_reference_evidence(ledger, prediction))
+    return _close(hypothesis, status, because, evidence, at)
+
+
+def _reference_evidence(ledger: Ledger, prediction: Prediction) -> tuple[str, ...]:
+    """The evidence a threshold was taken from, where it was measured in this run."""
+    words = prediction.value_from.replace(",", " ").split()
+    return tuple(w for w in words if w in ledger.evidence)
+
+
+def launched_apart(ledger: Ledger, prediction: Prediction) -> bool:
+    """Whether the threshold was measured on another start than the one predicted about."""
+    return bool(_reference_evidence(ledger, prediction)) or prediction.under != "original"
+
+
+def metric_of(measurement: Measurement, metric: str) -> Estimate | None:
+    """A measurement's figure by the name a prediction uses."""
+    figures = {
+        "throughput_tok_s": measurement.throughput,
+        "accept_length": measurement.accept_length,
+        "step_ms": measurement.step,
+    }
+    return figures.get(metric)
+
+
+def compare(figure: Estimate, prediction: Prediction, *, launched: bool) -> bool | None:
+    """True or False where the whole interval lies on one side of the threshold, else None.
+
+    Between two starts of a server the same setting differs by chance too: `launched` widens a speed's interval by the
+    spread between starts, 5 % of its value unless this host's history says better.
+    """
+    assert prediction.value is not None
+    low, high = figure.low, figure.high
+    if launched and prediction.metric in ("throughput_tok_s", "step_ms"):
+        half = NORMAL_95 * LAUNCH_SPREAD * figure.value
+        low = figure.value - ((figure.value - low) ** 2 + half**2) ** 0.5
+        high = figure.value + ((high - figure.value) ** 2 + half**2) ** 0.5
+    test = _COMPARE[prediction.op]
+    ends = {test(low, prediction.value), test(high, prediction.value)}
+    return ends.pop() if len(ends) == 1 else None

@@ -1,0 +1,138 @@
+"""Prompt sets: built-in ones and the user's own; chat prompts rendered with the model's own template."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable
+from pathlib import Path
+
+from pydantic import JsonValue
+
+from specdoctor.core.errors import UsageError
+from specdoctor.core.facts import Facts
+from specdoctor.core.measurement import Prompt, PromptSet
+
+_CHAT = (
+    "Explain to a new colleague how a hash map handles collisions, with a small example.",
+    "Write a short letter to a landlord asking for the heating to be repaired this week.",
+    "What are the arguments for and against a four-day working week? Give three of each.",
+    "Summarise how vaccines train the immune system, for a reader of fourteen.",
+)
+_CODE = (
+    "Write a Python function that merges two sorted lists without using sort, with a docstring and two doctests.",
+    "Write a SQL query that lists the ten customers with the highest total order value in the last year.",
+    "Write a C function that reverses a string in place, and explain its loop invariant in a comment.",
+    "Refactor into smaller functions: def f(a):\n  r=[]\n  for x in a:\n    if x%2==0:\n      r.append(x*x)\n  return r",
+)
+_MATHS = (
+    "A tank holds 240 litres and drains at 7 litres a minute while 3 flow in. When is it empty? Show each step.",
+    "Prove that the sum of two odd integers is even, then that the product of two odd integers is odd.",
+    "A fair die is thrown three times. What is the probability of at least one six? Show the calculation.",
+    "Solve 3x + 5 = 2(x - 4) + 20 and check the result by substitution.",
+)
+_SHORT = ("Name three uses of copper.", "What is the capital of Portugal?")
+
+BUILT_IN: dict[str, tuple[tuple[str, tuple[str, ...]], ...]] = {
+    "mixed": (("chat", _CHAT), ("code", _CODE), ("maths", _MATHS)),
+    "chat": (("chat", _CHAT),),
+    "code": (("code", _CODE),),
+    "maths": (("maths", _MATHS),),
+    "short": (("short", _SHORT),),
+}
+
+
+def _set(name: str, prompts: Iterable[Prompt]) -> PromptSet:
+    chosen = tuple(prompts)
+    digest = hashlib.sha256(json.dumps([p.text for p in chosen]).encode()).hexdigest()
+    return PromptSet(name=name, digest=digest, prompts=chosen)
+
+
+def built_in(name: str = "mixed") -> PromptSet:
+    """A prompt set that ships with specdoctor. Raises UsageError for an unknown name."""
+    if name not in BUILT_IN:
+        known = ", ".join(sorted(BUILT_IN))
+        raise UsageError(f"no built-in prompt set {name!r}", next_step=f"one of {known}, or a file with --prompts")
+    groups = BUILT_IN[name]
+    longest = max(len(texts) for _, texts in groups)
+    order = [(category, texts[i], i) for i in range(longest) for category, texts in groups if i < len(texts)]
+    return _set(name, (Prompt(id=f"{category}-{i + 1}", category=category, text=text) for category, text, i in order))
+
+
+def from_file(path: Path) -> PromptSet:
+    """The user's prompts: JSON lines with `prompt` (or `text`) and optional `category`, else one prompt per line.
+
+    Raises UsageError naming file, line and key.
+    """
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"cannot read prompts from {path}: {error}", next_step="give a readable UTF-8 file") from error
+    prompts: list[Prompt] = []
+    for number, line in enumerate(lines, start=1):
+        if not line.strip():
+            continue
+        prompts.append(_prompt(path, number, line))
+    if not prompts:
+        raise UsageError(f"{path}: no prompts in it", next_step="one prompt per line, or JSON lines with a key prompt")
+    return _set(path.name, prompts)
+
+
+def _prompt(path: Path, number: int, line: str) -> Prompt:
+    if not line.lstrip().startswith("{"):
+        return Prompt(id=f"line-{number}", category="own", text=line)
+    try:
+        row: dict[str, JsonValue] = json.loads(line)
+    except json.JSONDecodeError as error:
+        raise UsageError(f"{path}:{number}: not JSON: {error.msg}", next_step="one JSON object per line") from error
+    text = row.get("prompt", row.get("text"))
+    if not isinstance(text, str) or not text:
+        raise UsageError(f"{path}:{number}: key prompt is missing or no text", next_step='{"prompt": "...", ...}')
+    return Prompt(id=f"line-{number}", category=str(row.get("category", "own")), text=text)
+
+
+def chat_template(facts: Facts, model_path: str | None) -> str | None:
+    """The served model's chat template from the files the probe read, None where there is none to read."""
+    if model_path is None:
+        return None
+    own = facts.files.get(f"{model_path}/chat_template.jinja")
+    if own is not None and own.text:
+        return own.text
+    config = facts.files.get(f"{model_path}/tokenizer_config.json")
+    if config is None or not config.text:
+        return None
+    try:
+        template = json.loads(config.text).get("chat_template")
+    except (json.JSONDecodeError, AttributeError):
+        return None
+    if isinstance(template, list):
+        template = next(
+            (t.get("template") for t in template if isinstance(t, dict) and t.get("name") == "default"), None
+        )
+    return template if isinstance(template, str) else None
+
+
+def rendered(prompts: PromptSet, template: str | None) -> PromptSet:
+    """Prompts as the model's chat endpoint would send them; as they are, and labelled raw, without a template.
+
+    The template is the remote host's text: it runs in a sandbox without access to anything but the messages.
+    """
+    if template is None:
+        return prompts.model_copy(update={"name": f"{prompts.name}, raw (no chat template was read)"})
+    import jinja2
+    from jinja2.sandbox import ImmutableSandboxedEnvironment
+
+    environment = ImmutableSandboxedEnvironment(trim_blocks=True, lstrip_blocks=True)
+    try:
+        compiled = environment.from_string(template)
+        texts = [
+            compiled.render(
+                messages=[{"role": "user", "content": p.text}], add_generation_prompt=True, bos_token="", eos_token=""
+            )
+            for p in prompts.prompts
+        ]
+    except (jinja2.TemplateError, TypeError, ValueError) as error:
+        said = type(error).__name__
+        return prompts.model_copy(update={"name": f"{prompts.name}, raw (its chat template did not render: {said})"})
+    new = tuple(p.model_copy(update={"text": text}) for p, text in zip(prompts.prompts, texts, strict=True))
+    return _set(f"{prompts.name}, in the model's chat template", new)

@@ -1,0 +1,178 @@
+"""The rule planner: no model, cheapest separating test first.
+
+Arithmetic beats a read, a read beats a benchmark, a benchmark beats a restart. Each call looks at the ledger and
+proposes what comes next; it keeps nothing in mind between calls.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from specdoctor.analysis.symptom import Symptom, read_symptom
+from specdoctor.core.ledger import Ledger
+from specdoctor.core.model import Risk, Status
+from specdoctor.core.moves import (
+    Bench,
+    Compute,
+    Finish,
+    Move,
+    OpenHypothesis,
+    Relaunch,
+    Restore,
+    RunChecks,
+    Snapshot,
+    Watch,
+)
+from specdoctor.core.ports import Briefing, Scene
+from specdoctor.planners.hypotheses import (
+    Experiment,
+    explaining,
+    findings,
+    pending_experiments,
+    rivals,
+    symptom_claim,
+)
+
+
+class RulePlanner:
+    """Proposes by fixed rules from what is known; see `propose` for the order."""
+
+    name = "rules"
+
+    def propose(self, briefing: Briefing) -> Sequence[Move]:
+        """The next moves: read, list hypotheses, compute, look on, load, restart, put back, finish."""
+        ledger, scene = briefing.ledger, briefing.scene
+        if scene is None:
+            return [] if _done(ledger, "snapshot") else [Snapshot(why="read everything once before anything else")]
+        if not ledger.observations:
+            return [RunChecks(why="judge what was read before touching anything")]
+        symptom = read_symptom(ledger.settings.symptom)
+        opened = _new(ledger, [*findings(ledger), *explaining(briefing, symptom)])
+        if opened:
+            return opened
+        if scene.view.state == "down":
+            return [Finish(why="the server is down; its log was read")]
+        return (
+            self._arithmetic(ledger, "typed")
+            or self._looking_on(ledger)
+            or self._load(ledger, scene, symptom)
+            or self._arithmetic(ledger, "measured")
+            or _new(ledger, symptom_claim(briefing, symptom))
+            or self._restart(briefing, symptom)
+            or self._ending(briefing, symptom)
+        )
+
+    def _arithmetic(self, ledger: Ledger, basis: str) -> list[Move]:
+        """Bounds once per state of knowledge: typed figures at once, measured ones after each new measurement."""
+        if basis == "typed":
+            return (
+                [] if _computed(ledger, "typed") else [Compute(basis="typed", why="what do the typed figures exclude?")]
+            )
+        if not ledger.measurements or _computed(ledger, "measured") >= len(ledger.measurements):
+            return []
+        return [Compute(basis="measured", why="what do the measured figures exclude?")]
+
+    def _looking_on(self, ledger: Ledger) -> list[Move]:
+        if _done(ledger, "watch"):
+            return []
+        return [Watch(seconds=ledger.settings.watch_s, why="are others using this server, and what do they get?")]
+
+    def _load(self, ledger: Ledger, scene: Scene, symptom: Symptom) -> list[Move]:
+        """Benchmark the server as found, unless reading already answers the question or load is not allowed."""
+        if ledger.changed or blocked(ledger, "bench"):
+            return []
+        if not ledger.granted(Risk.LOAD) and _answered_by_reading(ledger, symptom):
+            return []
+        wanted = [ledger.settings.concurrency]
+        for concurrency in wanted:
+            if ledger.measured("original", concurrency=concurrency) is None and not _tried(
+                ledger, "bench", concurrency
+            ):
+                return [
+                    Bench(concurrency=concurrency, why="how fast is it as found, and how many drafts are accepted?")
+                ]
+        return []
+
+    def _restart(self, briefing: Briefing, symptom: Symptom) -> list[Move]:
+        """The next launch that an open hypothesis needs, and the benchmark on it."""
+        ledger = briefing.ledger
+        current = ledger.current_launch
+        measurable = not blocked(ledger, "bench")
+        if current is not None and ledger.changed and measurable:
+            concurrency = ledger.settings.concurrency
+            unmeasured = ledger.measured(current.key, concurrency=concurrency) is None
+            if unmeasured and not _tried(ledger, "bench", concurrency, current.key):
+                testing = tuple(
+                    h.id for h in ledger.hypotheses.values() if h.prediction and h.prediction.under == current.key
+                )
+                why = f"what does this launch bring? ({current.label})"
+                return [Bench(launch_key=current.key, concurrency=concurrency, hypotheses=testing, why=why)]
+        if blocked(ledger, "relaunch") or not measurable:
+            return []
+        for experiment in pending_experiments(briefing, symptom):
+            if not _refused(ledger, experiment):
+                return [Relaunch(change=experiment.change, hypotheses=experiment.hypotheses, why=experiment.why)]
+        return []
+
+    def _ending(self, briefing: Briefing, symptom: Symptom) -> list[Move]:
+        ledger = briefing.ledger
+        if ledger.changed:
+            return [Restore(why="nothing more to test: put the original back")]
+        return _new(ledger, rivals(briefing, symptom)) or [Finish(why=_why_finished(ledger))]
+
+
+def _new(ledger: Ledger, moves: Sequence[OpenHypothesis]) -> list[Move]:
+    """Those hypotheses that are not on the list yet, each once."""
+    out: dict[str, OpenHypothesis] = {}
+    for move in moves:
+        if ledger.by_key(move.key) is None:
+            out.setdefault(move.key, move)
+    return list(out.values())
+
+
+def _done(ledger: Ledger, what: str) -> bool:
+    return any(a.started.what == what for a in ledger.actions.values())
+
+
+def _computed(ledger: Ledger, basis: str) -> int:
+    """Arithmetic rounds so far on a basis; what a round found is told by its evidence."""
+    return sum(
+        1 for a in ledger.actions.values() if a.started.what == "compute" and a.started.move.get("basis") == basis
+    )
+
+
+def _tried(ledger: Ledger, what: str, concurrency: int, launch_key: str = "original") -> bool:
+    """Whether a benchmark was already made and gave nothing: it is not repeated."""
+    return any(
+        a.started.what == what
+        and a.started.move.get("concurrency") == concurrency
+        and a.started.move.get("launch_key") == launch_key
+        and a.ended is not None
+        and a.ended.outcome != "unknown"
+        for a in ledger.actions.values()
+    )
+
+
+def blocked(ledger: Ledger, what: str) -> bool:
+    """Whether this kind of move was refused for good, or somebody said no to its tier."""
+    tier = Risk.LOAD if what == "bench" else Risk.RESTART
+    denied = [a for a in ledger.answers if not a.granted and ledger.batches[a.batch].risk <= tier]
+    return bool(denied) or any(r.move == what for r in ledger.refusals)
+
+
+def _refused(ledger: Ledger, experiment: Experiment) -> bool:
+    return any(r.move == f"relaunch {experiment.change.key}" for r in ledger.refusals)
+
+
+def _answered_by_reading(ledger: Ledger, symptom: Symptom) -> bool:
+    """Without permission for load: is there a decided explanation, or nothing that asks for a measurement?"""
+    explained = any(h.answers == "explains" and h.status is Status.SUPPORTED for h in ledger.hypotheses.values())
+    asks_for_speed = "slow" in symptom.complaints or not symptom.text
+    return explained or (not asks_for_speed and bool(ledger.measurements))
+
+
+def _why_finished(ledger: Ledger) -> str:
+    open_left = [h.id for h in ledger.hypotheses.values() if h.status is Status.OPEN]
+    if not open_left:
+        return "every hypothesis is decided"
+    return f"nothing that can be done here separates {', '.join(open_left)} further"
