@@ -1,0 +1,99 @@
+"""The one line an SSH server hands to the login shell, written so that every shell reads it the same way.
+
+An SSH `exec` request carries a single string, and the account's login shell parses it, whichever that is. POSIX shells,
+csh and fish disagree about `!`, backslashes, newlines and non-ASCII text inside quotes, so none of these is sent as
+itself: the command is spelt with octal escapes inside single quotes, and a POSIX `sh` puts it together again.
+"""
+
+from __future__ import annotations
+
+import math
+import shlex
+import string
+from collections.abc import Sequence
+
+from specdoctor.core.errors import SpecdoctorError
+
+MAX_LINE_BYTES = 128 * 1024 - 1
+"""Linux accepts no single argument longer than this (MAX_ARG_STRLEN), and the login shell gets the line as one."""
+
+# What bourne shells, csh and fish all leave alone between single quotes: no quote, backslash, `!` or control byte.
+_SENT_AS_ITSELF = frozenset((string.ascii_letters + string.digits + ' _./:=,@%+-"$&()*;<>?[]{}|~`#^').encode("ascii"))
+
+_RESERVED_WORDS = frozenset(
+    "case coproc do done elif else end esac fi for foreach function if in namespace repeat select then time until "
+    "while".split()
+)
+
+# A limit on the host itself ends what outlives a broken connection, and what a server will not signal for us (OpenSSH
+# signals no session of root). It is used where `timeout` knows -k. The blank before $( keeps a program whose name
+# starts with a dash from being read as an option of eval.
+_WRAPPER = (
+    'sh -c \'s=" $(printf %b "$1")"; '
+    'timeout -k {kill_after_s} 9 true 2>/dev/null && exec timeout -k {kill_after_s} "$2" sh -c "$s"; '
+    "eval \"$s\"' sh '{escaped}' {limit_s}"
+)
+_THEN_EXIT = "; exit $?"
+
+HOST_LIMIT_MARGIN_S = 1
+"""The host's own limit comes this much after the caller's, so that the caller's is the one that is reported."""
+
+HOST_KILL_AFTER_S = 2
+
+
+def checked_argv(argv: Sequence[str]) -> tuple[str, ...]:
+    """The argument list as a tuple.
+
+    Raises SpecdoctorError for what no system can run: no program at all, or a NUL inside an argument.
+    """
+    words = tuple(argv)
+    if not words or not words[0]:
+        raise SpecdoctorError(
+            "a command without a program cannot be run",
+            tried=f"argv {list(words)!r}",
+            next_step="This is a fault in specdoctor; please report it.",
+        )
+    if any("\0" in word for word in words):
+        raise SpecdoctorError(
+            "an argument contains a NUL byte, which no command line can carry",
+            tried=f"an argument of {program_name(words)}",
+            next_step="Send binary data on standard input.",
+        )
+    return words
+
+
+def exec_line(argv: Sequence[str], *, timeout_s: float) -> str:
+    """One ASCII line that runs `argv` with each element as exactly one argument, under any login shell.
+
+    The exit status is the command's, 128 + n after a signal. The host ends the command a moment after `timeout_s`, if
+    it has the means. Raises SpecdoctorError when the line would be longer than a host accepts.
+    """
+    words = checked_argv(argv)
+    script = " ".join([_quoted_program(words[0]), *(shlex.quote(word) for word in words[1:])]) + _THEN_EXIT
+    escaped = "".join(
+        chr(byte) if byte in _SENT_AS_ITSELF else f"\\0{byte:03o}"
+        for byte in script.encode("utf-8", errors="surrogateescape")
+    )
+    limit_s = math.ceil(timeout_s) + HOST_LIMIT_MARGIN_S
+    line = _WRAPPER.format(escaped=escaped, limit_s=limit_s, kill_after_s=HOST_KILL_AFTER_S)
+    if len(line) > MAX_LINE_BYTES:
+        raise SpecdoctorError(
+            f"the command line of {program_name(words)} is too long: {len(line)} bytes, at most {MAX_LINE_BYTES}",
+            tried=f"{len(words) - 1} arguments, {len(script)} characters before escaping",
+            next_step="Send the data on standard input.",
+        )
+    return line
+
+
+def program_name(argv: Sequence[str]) -> str:
+    """What to call a command in a message: its program only, since arguments may hold keys and tokens."""
+    name = argv[0].rsplit("/", 1)[-1]
+    count = len(argv) - 1
+    return f"`{name}` ({count} argument{'' if count == 1 else 's'})"
+
+
+def _quoted_program(word: str) -> str:
+    # Unquoted, a reserved word would be syntax and NAME=value an assignment.
+    if word in _RESERVED_WORDS or ("=" in word and shlex.quote(word) == word):
+        return f"'{word}'"
+    return shlex.quote(word)

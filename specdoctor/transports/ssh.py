@@ -1,0 +1,234 @@
+"""A host over SSH: one connection, a channel for each command."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Sequence
+from typing import Self
+
+from specdoctor.core.errors import CommandTimeout, ConnectionLost, TargetError
+from specdoctor.core.host import CommandResult
+from specdoctor.transports.exec_line import checked_argv, exec_line, program_name
+from specdoctor.transports.ssh_connection import Connection, connect_route
+from specdoctor.transports.ssh_exchange import Exchange, Outcome, Overdue
+from specdoctor.transports.ssh_host_key import Notice
+from specdoctor.transports.ssh_keys import AskPassphrase, KeyRing
+from specdoctor.transports.ssh_read import SftpFailed, read_by_command, read_by_sftp
+from specdoctor.transports.ssh_route import SshRoute
+from specdoctor.transports.ssh_sessions import SessionRefused, Sessions
+
+READ_TIMEOUT_S = 120.0
+_LINK_SETTLES_S = 0.5
+
+
+class SshHost:
+    """A host reached along a route; implements `specdoctor.core.host.Host`.
+
+    Connects at the first use, or with `open`. Safe for concurrent `run` calls, which share the connection. A command
+    that is under way when the connection breaks raises ConnectionLost; the next one connects again, keys and host key
+    checked anew. `exec_channels` counts the commands sent.
+    """
+
+    def __init__(
+        self,
+        route: SshRoute,
+        *,
+        accept_new: bool = False,
+        ask_passphrase: AskPassphrase | None = None,
+        on_notice: Notice | None = None,
+    ) -> None:
+        self._route = route
+        self._accept_new = accept_new
+        self._keyring = KeyRing(ask_passphrase)
+        self._notice: Notice = on_notice or (lambda _: None)
+        self._lock = threading.Lock()
+        self._connection: Connection | None = None
+        self._sessions: Sessions | None = None
+        self._notes = route.notes
+        self.exec_channels = 0
+
+    @property
+    def name(self) -> str:
+        return self._route.target.alias
+
+    @property
+    def route(self) -> SshRoute:
+        return self._route
+
+    def open(self) -> Self:
+        """Connect now.
+
+        Raises HostUnreachable, HostKeyUnknown, HostKeyChanged or AuthenticationRefused.
+        """
+        self._live_sessions()
+        return self
+
+    def run(
+        self,
+        argv: Sequence[str],
+        *,
+        stdin: bytes = b"",
+        timeout_s: float = 30.0,
+        max_output_bytes: int = 64 * 1024 * 1024,
+        on_line: Callable[[str], None] | None = None,
+    ) -> CommandResult:
+        """Run `argv` under a POSIX shell, whatever the account's login shell; see `specdoctor.core.host.Host`.
+
+        A program that does not exist is exit code 127; death by signal n is 128 + n. The bound on output counts for
+        each stream. Raises CommandTimeout, ConnectionLost, and what `open` raises if a connection has to be made.
+        """
+        words = checked_argv(argv)
+        line = exec_line(words, timeout_s=timeout_s)
+        sessions = self._live_sessions()
+        started = time.monotonic()
+        deadline = started + timeout_s
+        try:
+            outcome = self._exchange(
+                sessions, words, line, stdin=stdin, deadline=deadline, bound=max_output_bytes, on_line=on_line
+            )
+        except Overdue as error:
+            raise self._timed_out(words, timeout_s, ended=error.ended) from error
+        if outcome.exit_code is None:
+            raise self._no_exit_status(words, sessions)
+        return CommandResult(
+            argv=words,
+            exit_code=outcome.exit_code,
+            stdout=outcome.stdout,
+            stderr=outcome.stderr,
+            duration_s=time.monotonic() - started,
+            truncated=outcome.truncated,
+        )
+
+    def read_range(self, path: str, *, offset: int = 0, length: int | None = None) -> bytes:
+        """Bytes of a remote file, at most 64 MiB, over SFTP or else with the host's own tools.
+
+        A relative path starts at the account's home. Raises FileNotFoundError, PermissionError or IsADirectoryError
+        with the path, and what `run` raises.
+        """
+        from paramiko.ssh_exception import SSHException
+
+        sessions = self._live_sessions()
+        deadline = time.monotonic() + READ_TIMEOUT_S
+        try:
+            with sessions.sftp(deadline) as client:
+                if client is not None:
+                    return read_by_sftp(client, path, offset=offset, length=length)
+        except TimeoutError as error:
+            raise CommandTimeout(
+                f"{self.name}: {path} could not be read within {READ_TIMEOUT_S:g} s",
+                tried="SFTP",
+                next_step="Read a smaller part of it.",
+            ) from error
+        except (SftpFailed, SessionRefused, SSHException):
+            sessions.drop_sftp()
+        return read_by_command(self, path, offset=offset, length=length)
+
+    def close(self) -> None:
+        """Close the connection; commands still running on it raise ConnectionLost."""
+        with self._lock:
+            connection, self._connection, self._sessions = self._connection, None, None
+        if connection is not None:
+            connection.close()
+
+    def __enter__(self) -> Self:
+        return self.open()
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _live_sessions(self) -> Sessions:
+        with self._lock:
+            if self._connection is not None and self._sessions is not None:
+                if self._connection.alive:
+                    return self._sessions
+                self._connection.close()
+                self._connection = self._sessions = None
+                self._notice(f"{self.name}: the connection was lost; connecting again")
+            notes, self._notes = self._notes, ()
+            for note in notes:
+                self._notice(note)
+            connection = connect_route(
+                self._route, keyring=self._keyring, accept_new=self._accept_new, on_notice=self._notice
+            )
+            self._connection, self._sessions = connection, Sessions(connection.transport)
+            return self._sessions
+
+    def _exchange(
+        self,
+        sessions: Sessions,
+        words: tuple[str, ...],
+        line: str,
+        *,
+        stdin: bytes,
+        deadline: float,
+        bound: int,
+        on_line: Callable[[str], None] | None,
+    ) -> Outcome:
+        from paramiko.ssh_exception import SSHException
+
+        sent = False
+        try:
+            with sessions.session(deadline) as channel:
+                with self._lock:
+                    self.exec_channels += 1
+                sent = True
+                exchange = Exchange(channel, stdin=stdin, deadline=deadline, max_output_bytes=bound, on_line=on_line)
+                return exchange.run(line)
+        except TimeoutError as error:
+            raise CommandTimeout(
+                f"{self.name}: no session was free for {program_name(words)} in time; it was not sent",
+                tried="open a session on the connection",
+                next_step="Raise MaxSessions of the host's SSH server, or let the commands under way end.",
+            ) from error
+        except SessionRefused as error:
+            raise TargetError(
+                f"{self.name}: the host opens no session: {error}",
+                tried=f"open a session for {program_name(words)}; it was not sent",
+                next_step="Check that the account may run commands (MaxSessions, ForceCommand, its login shell).",
+            ) from error
+        except (SSHException, EOFError) as error:
+            if self._link_is_up(sessions):
+                raise TargetError(
+                    f"{self.name}: the host refused to run {program_name(words)}: {error}",
+                    tried="an exec request on a new session",
+                    next_step="Check that the account may run commands (ForceCommand, its login shell).",
+                ) from error
+            raise self._lost(words, sent=sent) from error
+
+    def _no_exit_status(self, words: tuple[str, ...], sessions: Sessions) -> ConnectionLost:
+        if not self._link_is_up(sessions):
+            return self._lost(words, sent=True)
+        return ConnectionLost(
+            f"{self.name}: the session of {program_name(words)} closed without an exit status; whether the command "
+            "ended is unknown",
+            tried="wait for its exit status",
+            next_step="Something killed it or its session; look at the host before doing it again.",
+        )
+
+    def _lost(self, words: tuple[str, ...], *, sent: bool) -> ConnectionLost:
+        if not sent:
+            return ConnectionLost(
+                f"{self.name}: the connection was lost before {program_name(words)} was sent; it did not run",
+                tried="open a session on the connection",
+                next_step="Try again; a new connection is made.",
+            )
+        return ConnectionLost(
+            f"{self.name}: the connection was lost while {program_name(words)} ran; whether it ended is unknown",
+            tried="wait for its exit status",
+            next_step="Look at the host before doing it again.",
+        )
+
+    def _timed_out(self, words: tuple[str, ...], timeout_s: float, *, ended: bool) -> CommandTimeout:
+        what = "was stopped" if ended else "was asked to stop; whether it did is unknown"
+        return CommandTimeout(
+            f"{self.name}: {program_name(words)} did not end within {timeout_s:g} s and {what}",
+            tried="TERM, then KILL, to the command and its children",
+            next_step="Give it more time, or look at why it hangs.",
+        )
+
+    @staticmethod
+    def _link_is_up(sessions: Sessions) -> bool:
+        # The library closes channels a moment before it calls the transport dead.
+        sessions.transport.join(_LINK_SETTLES_S)
+        return bool(sessions.transport.is_active())
