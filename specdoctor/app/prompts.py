@@ -23,7 +23,7 @@ _CODE = (
     "Write a Python function that merges two sorted lists without using sort, with a docstring and two doctests.",
     "Write a SQL query that lists the ten customers with the highest total order value in the last year.",
     "Write a C function that reverses a string in place, and explain its loop invariant in a comment.",
-    "Refactor into smaller functions: def f(a):\n  r=[]\n  for x in a:\n    if x%2==0:\n      r.append(x*x)\n  return r",
+    "Split into small functions: def f(a):\n  r=[]\n  for x in a:\n    if x%2==0:\n      r.append(x*x)\n  return r",
 )
 _MATHS = (
     "A tank holds 240 litres and drains at 7 litres a minute while 3 flow in. When is it empty? Show each step.",

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from specdoctor.analysis.reading import read_tax
-from specdoctor.analysis.symptom import Symptom
+from specdoctor.analysis.symptom import Role, Symptom
 from specdoctor.core.estimate import Estimate
-from specdoctor.core.hypothesis import Hypothesis, Observation, Prediction, Remedy
+from specdoctor.core.hypothesis import Hypothesis, Observation, Operator, Prediction, Remedy
 from specdoctor.core.launch import LaunchChange
 from specdoctor.core.ledger import Ledger
 from specdoctor.core.measurement import Measurement
@@ -145,11 +145,12 @@ def _explanation(
     )
 
 
-def _threshold(ledger: Ledger, symptom: Symptom, concurrency: int) -> tuple[float, str, str] | None:
+def _threshold(ledger: Ledger, symptom: Symptom, concurrency: int) -> tuple[float, str, Operator] | None:
     """What undoing a fault must bring: what the user wished, their baseline, else more than it gives as found."""
     if asks_about_speed(symptom):
-        for role in ("wished", "baseline"):
-            value = symptom.figure("throughput_tok_s", role)  # type: ignore[arg-type]  # both are roles
+        roles: tuple[Role, ...] = ("wished", "baseline")
+        for role in roles:
+            value = symptom.figure("throughput_tok_s", role)
             if value is not None:
                 return value, f"typed, {role}", ">="
         off = baseline_measured(ledger, concurrency)
@@ -299,7 +300,7 @@ def long_cycle(ledger: Ledger) -> OpenHypothesis | None:
             value_from=f"1.3 baseline steps, {off.evidence}",
         ),
         todo=(("compare one cycle with one baseline step", "high"),),
-        why="above 1.3 baseline steps a chain's cycle is worth a look, above 1.8 something other than drafting is in it",
+        why="above 1.3 baseline steps a chain's cycle is worth a look; above 1.8 more than drafting is in it",
     )
 
 
@@ -327,7 +328,7 @@ def fixed_part_ms(ledger: Ledger, now: Measurement) -> float:
 
 
 def _standing_cycle_rivals(briefing: Briefing, named: set[str | None]) -> list[OpenHypothesis]:
-    """Rivals that no reading can exclude for a long cycle: host time between the kernels, and the system's own paths."""
+    """Rivals that no reading excludes for a long cycle: host time between the kernels, and the system's own paths."""
     scene = briefing.scene
     tensor_parallel = scene is not None and str(scene.view.argument("tp_size") or "1") not in ("1", "None")
     standing = [

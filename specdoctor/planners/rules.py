@@ -26,6 +26,8 @@ from specdoctor.core.moves import (
 from specdoctor.core.ports import Briefing, Scene
 from specdoctor.planners.hypotheses import (
     Experiment,
+    asks_about_speed,
+    explained,
     explaining,
     findings,
     pending_experiments,
@@ -109,6 +111,8 @@ class RulePlanner:
                 return [Bench(launch_key=current.key, concurrency=concurrency, hypotheses=testing, why=why)]
         if blocked(ledger, "relaunch") or not measurable:
             return []
+        if explained(ledger) and not ledger.granted(Risk.RESTART):
+            return []
         for experiment in pending_experiments(briefing, symptom):
             if not _refused(ledger, experiment):
                 return [Relaunch(change=experiment.change, hypotheses=experiment.hypotheses, why=experiment.why)]
@@ -166,9 +170,7 @@ def _refused(ledger: Ledger, experiment: Experiment) -> bool:
 
 def _answered_by_reading(ledger: Ledger, symptom: Symptom) -> bool:
     """Without permission for load: is there a decided explanation, or nothing that asks for a measurement?"""
-    explained = any(h.answers == "explains" and h.status is Status.SUPPORTED for h in ledger.hypotheses.values())
-    asks_for_speed = "slow" in symptom.complaints or not symptom.text
-    return explained or (not asks_for_speed and bool(ledger.measurements))
+    return explained(ledger) or (not asks_about_speed(symptom) and bool(ledger.measurements))
 
 
 def _why_finished(ledger: Ledger) -> str:
