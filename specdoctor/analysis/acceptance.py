@@ -64,8 +64,8 @@ class Chain(Frozen):
     @property
     def conditional(self) -> tuple[float, ...]:
         """a_1..a_k; 0 at positions whose prefix was never accepted, where no draft was ever judged."""
-        before = (1.0, *self.marginal[:-1])
-        return tuple(min(1.0, s / b) if b > 0.0 else 0.0 for s, b in zip(self.marginal, before, strict=True))
+        pairs = pairwise((1.0, *self.marginal))
+        return tuple(min(1.0, after / before) if before > 0.0 else 0.0 for before, after in pairs)
 
     @property
     def draft_rate(self) -> float | None:
@@ -114,8 +114,7 @@ def chain_from_accept_lengths(lengths: Sequence[float]) -> Chain:
 
     Raises FigureError when the curve falls or is not concave, which is other traffic or a fault, no chain.
     """
-    before = (1.0, *lengths[:-1])
-    return chain_from_marginal([now - last for now, last in zip(lengths, before, strict=True)])
+    return chain_from_marginal([after - before for before, after in pairwise((1.0, *lengths))])
 
 
 def chain_from_histogram(histogram: Sequence[int], *, steps: int | None = None) -> Chain | None:

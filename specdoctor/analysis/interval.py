@@ -37,7 +37,9 @@ def between(value: float, low: float, high: float, unit: Unit, *, estimator: str
     dust = 1e-12 * max(abs(value), abs(low), abs(high))
     if low > value + dust or high < value - dust:
         raise FigureError(f"{value:g} lies outside its interval {low:g} to {high:g} ({estimator})")
-    return Estimate(value=value, low=min(low, value), high=max(high, value), unit=unit, estimator=estimator, n=n)
+    low = value if value - low <= dust else low
+    high = value if high - value <= dust else high
+    return Estimate(value=value, low=low, high=high, unit=unit, estimator=estimator, n=n)
 
 
 def exact(value: float, unit: Unit, *, estimator: str = AS_TYPED) -> Estimate:
