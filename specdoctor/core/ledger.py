@@ -15,6 +15,7 @@ from specdoctor.core.hypothesis import Claim, Hypothesis, Observation, TodoItem
 from specdoctor.core.launch import ORIGINAL, LaunchChange
 from specdoctor.core.measurement import Measurement
 from specdoctor.core.model import DECIDED, Risk, Status
+from specdoctor.core.server import ServerRef
 
 
 class ActionEntry:
@@ -54,6 +55,8 @@ class Ledger:
         """True while the server may not be as it was found."""
         self.current_launch: LaunchChange | None = ORIGINAL
         """What the running server was started with; None while no server runs or nobody knows."""
+        self.current_server: ServerRef | None = None
+        """What proves the process that serves now."""
         self._changed_before = False
         self.first_at = 0.0
         self.last_at = 0.0
@@ -176,6 +179,7 @@ class Ledger:
                 self._restored(event)
             case ev.ServerSeen():
                 self.server = event
+                self.current_server = event.ref
             case ev.HostReleased():
                 self.released = True
             case ev.NoteAdded():
@@ -236,11 +240,13 @@ class Ledger:
         else:
             self.changed = True
             self.current_launch = event.change if event.outcome.status == "ready" else None
+            self.current_server = event.outcome.server
 
     def _restored(self, event: ev.ServerRestored) -> None:
         self.restores.append(event)
         self.changed = not event.outcome.proved
         self.current_launch = ORIGINAL if event.outcome.proved else None
+        self.current_server = event.outcome.server
 
     def _end(self, event: ev.ActionEnded) -> None:
         entry = self.actions.get(event.action)

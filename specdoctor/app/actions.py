@@ -1,0 +1,435 @@
+"""Carrying out moves: each one starts with an event, does one thing through a port, and ends with an event."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from specdoctor.analysis.symptom import read_symptom
+from specdoctor.app.bounding import computed, known
+from specdoctor.app.measuring import measure, traffic_measurement
+from specdoctor.app.prompts import built_in, chat_template, from_file, rendered
+from specdoctor.app.run import FACTS_ARTEFACT, Run
+from specdoctor.core import events as ev
+from specdoctor.core.errors import ConnectionLost, LedgerError, TargetError
+from specdoctor.core.hypothesis import Hypothesis, TodoItem
+from specdoctor.core.launch import LaunchOrder, ReadyRules, RestoreOrder
+from specdoctor.core.measurement import BenchPlan, BenchRecord, Measurement
+from specdoctor.core.model import Status
+from specdoctor.core.moves import (
+    Bench,
+    Compute,
+    Move,
+    Note,
+    OpenHypothesis,
+    Park,
+    Relaunch,
+    Restore,
+    RunChecks,
+    Snapshot,
+    Watch,
+    risk_of,
+)
+from specdoctor.core.operations import SnapshotRequest
+from specdoctor.core.server import ServerRef, SpecSetting
+
+LEAST_READY_S = 1800.0
+"""A start is given at least half an hour: large models, first-time kernel compilation."""
+
+Outcome = tuple[str, str, tuple[str, ...]]
+"""outcome word, summary, evidence ids"""
+
+
+def carry_out(run: Run, move: Move, *, action: str | None = None) -> None:
+    """Do one move. `action` re-attaches to an action that was started before the run was interrupted."""
+    match move:
+        case OpenHypothesis():
+            _open(run, move)
+        case Park():
+            h = run.ledger.hypotheses[move.hypothesis]
+            run.emit(ev.HypothesisClosed(hypothesis=h.id, status=Status.PARKED, because=move.why, evidence=h.evidence))
+        case Note():
+            run.emit(ev.NoteAdded(text=move.text, by=run.planner.name))
+        case Snapshot():
+            _act(run, move, action, _snapshot)
+        case RunChecks():
+            _act(run, move, action, lambda r, a: _checks(r, a, move))
+        case Compute():
+            _act(run, move, action, lambda r, a: _compute(r, a, move))
+        case Watch():
+            _act(run, move, action, lambda r, a: _watch(r, a, move))
+        case Bench():
+            _act(run, move, action, lambda r, a: _bench(r, a, move))
+        case Relaunch():
+            _act(run, move, action, lambda r, a: _relaunch(r, a, move))
+        case Restore():
+            _act(run, move, action, _restore)
+        case _:
+            raise LedgerError(f"a move of kind {move.kind} is not carried out")
+
+
+def _act(run: Run, move: Move, action: str | None, do: Callable[[Run, str], Outcome]) -> None:
+    """Log the start, do it, log the end; a broken link ends as `unknown`, for nobody knows what happened."""
+    began = run.clock.now()
+    if action is None:
+        action = run.ledger.next_id("A")
+        run.emit(
+            ev.ActionStarted(
+                action=action,
+                what=move.kind,
+                risk=risk_of(move),
+                move=move.model_dump(mode="json"),
+                why=getattr(move, "why", ""),
+                hypotheses=getattr(move, "hypotheses", ()),
+            )
+        )
+    try:
+        outcome, summary, evidence = do(run, action)
+    except ConnectionLost as lost:
+        _end(run, action, "unknown", f"the connection was lost: {lost.message}", began, ())
+        raise
+    except TargetError as error:
+        _end(run, action, "failed", error.message, began, ())
+        raise
+    _end(run, action, outcome, summary, began, evidence)
+
+
+def _end(run: Run, action: str, outcome: str, summary: str, began: float, evidence: tuple[str, ...]) -> None:
+    run.emit(
+        ev.ActionEnded(
+            action=action,
+            outcome=outcome,  # type: ignore[arg-type]  # one of the three words, checked by the model
+            summary=summary,
+            duration_s=max(run.clock.now() - began, 0.0),
+            evidence=evidence,
+        )
+    )
+
+
+def _open(run: Run, move: OpenHypothesis) -> None:
+    identifier = run.ledger.next_id("H")
+    todo = tuple(
+        TodoItem(id=f"{identifier}.{i}", content=content, priority=priority)
+        for i, (content, priority) in enumerate(move.todo, start=1)
+    )
+    run.emit(
+        ev.HypothesisOpened(
+            hypothesis=Hypothesis(
+                id=identifier,
+                key=move.key,
+                cause=move.cause,
+                claim=move.claim,
+                answers=move.answers,
+                prediction=move.prediction,
+                priority=move.priority,
+                prior=move.prior,
+                about=move.about,
+                decides=move.decides,
+                todo=todo,
+            )
+        )
+    )
+
+
+def _snapshot(run: Run, action: str) -> Outcome:
+    settings = run.ledger.settings
+    request = SnapshotRequest(
+        ports=(settings.port,) if settings.port else (), logs=settings.extra_logs, files=settings.extra_files
+    )
+    facts = run.operations.snapshot(request)
+    first = not any(e.source == "snapshot" for e in run.ledger.evidence.values())
+    evidence = run.record(
+        action=action,
+        source="snapshot",
+        summary=f"read {len(facts.processes)} processes, {len(facts.logs)} logs, {len(facts.files)} files "
+        f"of {facts.host.hostname or run.operations.target} in {facts.duration_s:.1f} s",
+        artefact=FACTS_ARTEFACT,
+        content=facts.model_dump_json(by_alias=True),
+        data={"boot_id": facts.host.boot_id, "problems": list(facts.problems)},
+    )
+    view = run.set_scene(facts)
+    spec = view.spec.label if view.spec else "speculation unknown"
+    version = view.version or view.version_range or "version unknown"
+    run.emit(
+        ev.ServerSeen(
+            engine=view.engine,
+            ref=view.ref,
+            state=view.state,
+            version=view.version,
+            version_range=view.version_range,
+            summary=f"{view.engine} {version}, {view.model_path}, {spec}",
+            evidence=evidence,
+        )
+    )
+    if first:
+        for claim in read_symptom(run.ledger.settings.symptom).claims:
+            run.emit(ev.ClaimStated(claim=claim))
+    return "done", f"{view.engine} {version} is {view.state}: {spec}", (evidence,)
+
+
+def _checks(run: Run, action: str, move: RunChecks) -> Outcome:
+    assert run.scene is not None
+    chosen = [c for c in run.checks if not move.names or c.name in move.names]
+    ids: list[str] = []
+    found = 0
+    for check in chosen:
+        observations = check.judge(run.scene)
+        words = "; ".join(f"{o.stance}: {o.claim}" for o in observations)
+        evidence = run.record(
+            action=action,
+            source=f"check {check.name}",
+            summary=words,
+            data={"sources": [s.model_dump(mode="json") for o in observations for s in o.sources]},
+        )
+        ids.append(evidence)
+        for observation in observations:
+            found += observation.stance == "supports"
+            run.emit(ev.Observed(evidence=evidence, observation=observation))
+    return "done", f"{len(chosen)} checks, {found} findings", tuple(ids)
+
+
+def _compute(run: Run, action: str, move: Compute) -> Outcome:
+    spec = run.scene.view.spec if run.scene else None
+    facts = known(run.ledger, spec, move.basis)
+    if facts is None:
+        return "done", f"no bound follows from the {move.basis} figures", ()
+    evidence = run.ledger.next_id("E")
+    bounds = computed(run.ledger, facts, evidence=evidence, at=run.clock.now())
+    if not bounds:
+        return "done", f"no claim to set a bound against ({move.basis} figures)", ()
+    run.record(
+        action=action,
+        source="arithmetic",
+        summary=f"{move.basis} figures: " + "; ".join(b.text for b in bounds),
+        data={"assumptions": [a for b in bounds for a in b.assumptions]},
+    )
+    for bound in bounds:
+        run.emit(bound)
+    return "done", "; ".join(b.text for b in bounds), (evidence,)
+
+
+def _server(run: Run) -> ServerRef:
+    server = run.ledger.current_server
+    if server is None:
+        raise TargetError(
+            f"{run.operations.target}: no server process is known", next_step="look again: specdoctor doctor TARGET"
+        )
+    return server
+
+
+def current_spec(run: Run) -> SpecSetting:
+    """The speculation in force on the server that runs now."""
+    for launch in reversed(run.ledger.relaunches):
+        if run.ledger.changed and launch.outcome.status == "ready" and launch.spec is not None:
+            return launch.spec
+    view = run.scene.view if run.scene else None
+    return view.spec if view is not None and view.spec is not None else SpecSetting()
+
+
+def _watch(run: Run, action: str, move: Watch) -> Outcome:
+    assert run.scene is not None
+    view = run.scene.view
+    record = run.operations.watch(_server(run), seconds=move.seconds, log_path=view.log_path)
+    seen = record.foreign_requests
+    traffic = "nobody can tell whether others use it" if seen is None else f"{seen} requests of others"
+    evidence = run.record(
+        action=action,
+        source="watch",
+        summary=f"{traffic} in {record.seconds:.0f} s",
+        artefact="watch.json",
+        content=record.model_dump_json(),
+        data={"foreign_requests": seen},
+    )
+    measurement = _traffic(run, evidence, record.log)
+    if measurement is not None:
+        run.emit(ev.Measured(measurement=measurement))
+        traffic += f"; its log shows {_figures(measurement)}"
+    return "done", traffic, (evidence,)
+
+
+def _traffic(run: Run, evidence: str, fresh_log: str) -> Measurement | None:
+    """The users' own traffic, from what was logged meanwhile, else from the log as read."""
+    assert run.scene is not None
+    engine = run.engine
+    assert engine is not None
+    fresh = engine.read_log(fresh_log, where="log while watching", argv=run.scene.view.argv).decode if fresh_log else ()
+    logged = run.scene.view.log.decode if run.scene.view.log else ()
+    for windows in (fresh, logged):
+        found = traffic_measurement(
+            measurement_id=run.ledger.next_id("M"),
+            evidence=evidence,
+            launch="as found",
+            launch_key="original",
+            spec=current_spec(run),
+            windows=windows,
+        )
+        if found is not None:
+            return found
+    return None
+
+
+def _figures(m: Measurement) -> str:
+    parts = [
+        m.throughput.with_unit() if m.throughput else None,
+        f"accept length {m.accept_length}" if m.accept_length and m.spec.on else None,
+        f"{m.step.with_unit()} a {'cycle' if m.spec.on else 'step'}" if m.step else None,
+        f"{m.concurrency} at once" if m.concurrency > 1 else None,
+    ]
+    return ", ".join(p for p in parts if p) or "no figures"
+
+
+def _bench(run: Run, action: str, move: Bench) -> Outcome:
+    assert run.scene is not None
+    launch = run.ledger.current_launch
+    assert launch is not None
+    plan = _plan(run, action, move)
+    record = run.operations.bench(plan, lambda p: run.progress(action, p))
+    measurement = measure(
+        measurement_id=run.ledger.next_id("M"),
+        evidence=run.ledger.next_id("E"),
+        launch=launch.label,
+        launch_key=launch.key,
+        spec=current_spec(run),
+        plan=plan,
+        record=record,
+    )
+    measurement = measurement.model_copy(update={"own_figures": _own_figures(run, record)})
+    figures = _figures(measurement)
+    evidence = run.record(
+        action=action,
+        source="bench",
+        summary=f"{launch.label}: {figures}; {measurement.requests} requests, {measurement.failed} failed",
+        artefact="bench.json",
+        content=record.model_dump_json(),
+        data={"launch": launch.label, "flags": list(measurement.flags)},
+    )
+    run.emit(ev.Measured(measurement=measurement))
+    if measurement.requests == 0:
+        errors = sorted({r.error for r in record.requests if r.error})
+        why = record.stopped or "; ".join(errors[:3]) or "no request gave tokens that could be timed"
+        return "failed", f"{launch.label}: nothing could be measured ({why})", (evidence,)
+    return "done", f"{launch.label}: {figures}", (evidence,)
+
+
+def _plan(run: Run, action: str, move: Bench) -> BenchPlan:
+    from pathlib import Path
+
+    assert run.scene is not None
+    settings, view = run.ledger.settings, run.scene.view
+    chosen = settings.prompt_file or "mixed"
+    prompts = from_file(Path(chosen)) if settings.prompt_file and Path(chosen).exists() else built_in(chosen)
+    if settings.form == "generate":
+        prompts = rendered(prompts, chat_template(run.scene.facts, view.model_path))
+    return BenchPlan(
+        action=action,
+        server=_server(run),
+        engine=view.engine,
+        model=view.served_model or view.model_path or "default",
+        prompt_set=prompts,
+        form=settings.form,
+        concurrency=move.concurrency,
+        requests=max(settings.requests, 2 * move.concurrency if move.concurrency > 1 else settings.requests),
+        warmup=max(settings.warmup, min(move.concurrency, 8)),
+        max_new_tokens=settings.max_new_tokens,
+        own_command=settings.bench_command,
+        log_path=view.log_path,
+    )
+
+
+def _own_figures(run: Run, record: BenchRecord) -> dict[str, float]:
+    """Figures of the user's own benchmark, by the patterns of the targets file."""
+    out: dict[str, float] = {}
+    for name, pattern in run.ledger.settings.bench_patterns.items():
+        found = re.search(pattern, record.own_output or "")
+        if found and found.groups():
+            try:
+                out[name] = float(found.group(1))
+            except ValueError:
+                continue
+    return out
+
+
+def _rules(run: Run) -> ReadyRules:
+    assert run.scene is not None
+    engine = run.engine
+    assert engine is not None
+    return engine.ready_rules(run.scene.view.version)
+
+
+def ready_timeout_s(run: Run) -> float:
+    """Three times the last start that the log shows, at least half an hour, unless the user said otherwise."""
+    settings = run.ledger.settings
+    if settings.ready_timeout_s is not None:
+        return settings.ready_timeout_s
+    log = run.scene.view.log if run.scene else None
+    last = log.start.total_s if log and log.start.total_s else 0.0
+    return max(LEAST_READY_S, 3.0 * last)
+
+
+def _relaunch(run: Run, action: str, move: Relaunch) -> Outcome:
+    order = LaunchOrder(
+        run=run.id,
+        action=action,
+        server=_server(run),
+        change=move.change,
+        rules=_rules(run),
+        ready_timeout_s=ready_timeout_s(run),
+    )
+    outcome = run.operations.relaunch(order, lambda p: run.progress(action, p))
+    spec = _verified_spec(run, outcome.server) if outcome.status == "ready" else None
+    said = outcome.reason
+    if outcome.status in ("failed", "timeout") and run.engine is not None:
+        failure = run.engine.explain_failure(outcome.log)
+        said = failure.meaning if failure is not None else said
+    words = f"{move.change.label}: {outcome.status}"
+    words += f", {spec.label} in force, up after {outcome.start_s:.0f} s" if spec else (f" ({said})" if said else "")
+    evidence = run.record(
+        action=action,
+        source="relaunch",
+        summary=words,
+        artefact="launch.log",
+        content=outcome.log,
+        data={"argv": list(outcome.argv), "downtime_s": outcome.downtime_s},
+    )
+    outcome = outcome.model_copy(update={"log": "", "reason": said})
+    run.emit(ev.ServerRelaunched(change=move.change, spec=spec, outcome=outcome, evidence=evidence))
+    return ("done" if outcome.status == "ready" else "failed"), words, (evidence,)
+
+
+def _verified_spec(run: Run, server: ServerRef | None) -> SpecSetting | None:
+    """What is really in force after a start: read back from the server, never assumed."""
+    engine = run.engine
+    if server is None or engine is None:
+        return None
+    facts = run.operations.snapshot(SnapshotRequest(ports=(server.port,), log_bytes=200_000))
+    for view in engine.servers(facts):
+        if view.ref is not None and view.ref.port == server.port and view.state != "down":
+            return view.spec
+    return None
+
+
+def _restore(run: Run, action: str) -> Outcome:
+    assert run.scene is not None
+    ref = run.scene.view.ref
+    order = RestoreOrder(
+        run=run.id,
+        action=action,
+        port=ref.port if ref else 0,
+        rules=_rules(run),
+        ready_timeout_s=ready_timeout_s(run),
+    )
+    outcome = run.operations.restore(order, lambda p: run.progress(action, p))
+    equal = ", ".join(sorted(k for k, same in outcome.equal.items() if same))
+    unequal = ", ".join(f"{k} ({v})" for k, v in sorted(outcome.differences.items()))
+    words = f"{outcome.status}; equal: {equal or 'nothing compared'}" + (f"; not equal: {unequal}" if unequal else "")
+    evidence = run.record(
+        action=action,
+        source="restore",
+        summary=words,
+        artefact="restore.log",
+        content=outcome.log,
+        data={"equal": dict(outcome.equal), "reason": outcome.reason},
+    )
+    started = outcome.status in ("restored", "failed", "timeout")
+    run.emit(ev.ServerRestored(outcome=outcome.model_copy(update={"log": ""}), evidence=evidence, started=started))
+    return ("done" if outcome.proved else "failed"), words, (evidence,)

@@ -1,0 +1,117 @@
+"""From start to end of a run: start or resume, drive the loop, put the server back on every way out."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from pydantic import TypeAdapter
+
+from specdoctor import __version__
+from specdoctor.app import graph, steps, verdict
+from specdoctor.app.actions import carry_out
+from specdoctor.app.run import Run
+from specdoctor.core import events as ev
+from specdoctor.core.errors import (
+    EXIT_APPROVAL,
+    EXIT_INCONCLUSIVE,
+    EXIT_INTERRUPTED,
+    EXIT_OK,
+    EXIT_OUTSIDE,
+    ConnectionLost,
+    SpecdoctorError,
+    TargetError,
+)
+from specdoctor.core.model import Risk, Verdict
+from specdoctor.core.moves import Move, Restore
+from specdoctor.core.policy import Refused, decide
+
+_move: TypeAdapter[Move] = TypeAdapter(Move)
+
+
+def start(run: Run, settings: ev.RunSettings) -> None:
+    """Write the first event of a new run."""
+    run.emit(ev.RunStarted(run=run.id, target=run.operations.target, settings=settings, tool_version=__version__))
+
+
+def resume(run: Run, *, allow: Risk | None = None) -> None:
+    """Rebuild from the events, then finish what was started and has no end, under its own action id."""
+    run.load()
+    lost = [a.started for a in run.ledger.open_actions()]
+    run.emit(ev.RunResumed(lost=tuple(s.action for s in lost), allow=allow))
+    for started in lost:
+        move = _move.validate_python(started.move)
+        carry_out(run, move, action=started.action)
+        steps.judge(run)
+
+
+def investigate(run: Run, *, checkpoints: Path | None) -> int:
+    """Drive a started or resumed run to its end and return the exit code.
+
+    Whatever goes wrong on the way, a changed server is put back before this returns, unless the host is out of reach;
+    then the run stays resumable and says so. Raises nothing that it can turn into an ended run.
+    """
+    try:
+        finished = graph.drive(run, checkpoints=checkpoints)
+    except KeyboardInterrupt:
+        put_back(run, why="interrupted")
+        return _end(run, EXIT_INTERRUPTED, "interrupted by the user")
+    except ConnectionLost as lost:
+        return _end(run, EXIT_OUTSIDE, f"{lost.message}; go on with: specdoctor investigate --resume {run.id}")
+    except TargetError as error:
+        put_back(run, why="the target failed")
+        _conclude(run)
+        return _end(run, EXIT_OUTSIDE, error.message)
+    if not finished:
+        put_back(run, why="nobody could be asked")
+        _conclude(run)
+        return _end(run, EXIT_APPROVAL, f"waits for permission; go on with: specdoctor investigate --resume {run.id}")
+    _release(run)
+    return _end(run, _exit_code(run), "finished")
+
+
+def put_back(run: Run, *, why: str) -> None:
+    """Restore the original if anything was changed; a failure here is recorded and said, never swallowed."""
+    for entry in run.ledger.open_actions():
+        run.emit(ev.ActionEnded(action=entry.started.action, outcome="unknown", summary=why, duration_s=0.0))
+    if not run.ledger.changed:
+        return
+    move = Restore(why=f"put the original back: {why}")
+    if isinstance(decide(move, run.ledger, run.situation), Refused):
+        return
+    try:
+        carry_out(run, move)
+    except SpecdoctorError as error:
+        run.emit(ev.NoteAdded(text=f"the original could not be put back: {error.message}", by="specdoctor"))
+        return
+    _release(run)
+
+
+def _release(run: Run) -> None:
+    """Leave nothing behind once the server is as it was."""
+    touched = any(a.started.what == "relaunch" for a in run.ledger.actions.values())
+    if not touched or run.ledger.changed or run.ledger.released:
+        return
+    removed = run.operations.release(run.id)
+    run.emit(ev.HostReleased(removed=removed))
+
+
+def _conclude(run: Run) -> None:
+    """The verdict as far as the evidence goes, also for a run that had to stop early."""
+    if run.ledger.started is not None:
+        run.emit(verdict.reach(run))
+
+
+def _exit_code(run: Run) -> int:
+    if run.scene is not None and run.scene.view.state == "down":
+        return EXIT_OUTSIDE
+    if run.ledger.changed:
+        return EXIT_OUTSIDE
+    reached = run.ledger.verdict
+    if reached is None or reached.verdict is Verdict.NOT_ENOUGH_EVIDENCE:
+        return EXIT_INCONCLUSIVE
+    return EXIT_OK
+
+
+def _end(run: Run, exit_code: int, reason: str) -> int:
+    run.emit(ev.RunEnded(exit_code=exit_code, reason=reason))
+    return exit_code

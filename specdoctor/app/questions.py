@@ -1,0 +1,105 @@
+"""The question before load or a restart: what happens, how long, the way back, what is known without it."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+
+from specdoctor.app.run import Run
+from specdoctor.core.launch import LaunchChange, apply_change
+from specdoctor.core.model import Risk
+from specdoctor.core.moves import Bench, Move, Relaunch, risk_of
+from specdoctor.core.ports import Batch
+from specdoctor.core.redact import redact_argv
+
+
+def batch_of(run: Run, moves: Sequence[Move]) -> Batch:
+    """One question for all moves of this round that need a yes."""
+    risk = max((risk_of(m) for m in moves), default=Risk.READ)
+    tested = tuple(dict.fromkeys(h for m in moves for h in getattr(m, "hypotheses", ())))
+    lines = _load_lines(run, moves) if risk is Risk.LOAD else _restart_lines(run, moves)
+    return Batch(
+        id=run.ledger.next_id("B"),
+        risk=risk,
+        hypotheses=tested,
+        text="\n".join(lines),
+        commands=tuple(command for m in moves for command in commands(run, m)),
+    )
+
+
+def commands(run: Run, move: Move) -> tuple[str, ...]:
+    """The exact commands a move comes to, secrets masked; what `--dry-run` prints."""
+    server = run.ledger.current_server
+    pid = server.pid if server else "?"
+    match move:
+        case Relaunch():
+            return (f"kill -TERM {pid}   # and wait for port and GPU memory", changed_line(run, move.change))
+        case Bench():
+            settings = run.ledger.settings
+            port = server.port if server else "?"
+            size = f"{settings.requests} requests of at most {settings.max_new_tokens} tokens"
+            return (f"POST /generate on port {port}: {size}, {move.concurrency} at once, temperature 0",)
+        case _:
+            return ()
+
+
+def changed_line(run: Run, change: LaunchChange) -> str:
+    """The launch line with a change applied, as it will be started."""
+    view = run.scene.view if run.scene else None
+    if view is None:
+        return "?"
+    return shlex.join(redact_argv(apply_change(view.argv, change)))
+
+
+def _difference(change: LaunchChange) -> str:
+    parts = [" ".join((flag, *values)) for flag, values in sorted(change.set_flags.items())]
+    parts += [f"without {flag}" for flag in sorted(change.remove_flags)]
+    return ", ".join(parts) or "no change"
+
+
+def _load_lines(run: Run, moves: Sequence[Move]) -> list[str]:
+    lines = [f"A benchmark adds load to the server on {run.operations.target}.", ""]
+    lines += [f"  load      {c}" for m in moves for c in commands(run, m)]
+    lines += [f"  traffic   {_traffic(run)}", *_known(run)]
+    return lines
+
+
+def _restart_lines(run: Run, moves: Sequence[Move]) -> list[str]:
+    ledger, server = run.ledger, run.ledger.current_server
+    tested = ", ".join(dict.fromkeys(h for m in moves for h in getattr(m, "hypotheses", ())))
+    lines = [f"{tested or 'This'} needs a restart of the server on {run.operations.target}.", ""]
+    if server is not None:
+        lines.append(f"  stop      pid {server.pid}, port {server.port} (proved: start time, arguments, port)")
+    lines += [f"  start     the same command, {_difference(m.change)}" for m in moves if isinstance(m, Relaunch)]
+    left = ledger.settings.max_restarts - ledger.restarts
+    lines += [
+        f"  down      {expected_start(run)} each way; {left} restarts left, one kept for putting the original back",
+        "  way back  recorded on the host before the stop, readable by its owner only",
+        f"  traffic   {_traffic(run)}",
+        *_known(run),
+    ]
+    return lines
+
+
+def expected_start(run: Run) -> str:
+    """How long a start takes here: by the last one made, else by the server's own log."""
+    made = [r.outcome.start_s for r in run.ledger.relaunches if r.outcome.status == "ready"]
+    if made:
+        return f"about {made[-1]:.0f} s (its last start here)"
+    log = run.scene.view.log if run.scene else None
+    if log is not None and log.start.total_s:
+        return f"about {log.start.total_s:.0f} s (its last start, from its log)"
+    return "an unknown time (its log shows no whole start)"
+
+
+def _traffic(run: Run) -> str:
+    seen = run.situation.foreign_requests
+    if seen is None:
+        return "nobody looked, or nobody can tell"
+    return "none seen" if seen == 0 else f"{seen} requests of others were seen"
+
+
+def _known(run: Run) -> list[str]:
+    if not run.ledger.bounds:
+        return []
+    return ["  known without it", *(f"            {b.text}" for b in run.ledger.bounds[-2:])]

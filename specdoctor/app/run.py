@@ -1,0 +1,143 @@
+"""A run in progress: its ledger, and the ports it works through. Events go out here and nowhere else."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from pydantic import JsonValue
+
+from specdoctor.analysis.symptom import read_symptom
+from specdoctor.core import events as ev
+from specdoctor.core.engine import Engine
+from specdoctor.core.errors import LedgerError, TargetError
+from specdoctor.core.facts import Facts
+from specdoctor.core.ledger import Ledger, fold
+from specdoctor.core.operations import Clock, Operations, Progress
+from specdoctor.core.policy import Situation
+from specdoctor.core.ports import Approver, Briefing, Check, Onlooker, Planner, Scene, Store
+from specdoctor.core.redact import redact
+from specdoctor.core.server import ServerView
+
+FACTS_ARTEFACT = "facts.json"
+
+
+@dataclass
+class Run:
+    """The working state of one investigation; everything durable is in the store."""
+
+    id: str
+    store: Store
+    operations: Operations
+    engines: Sequence[Engine]
+    checks: Sequence[Check]
+    planner: Planner
+    approver: Approver
+    onlooker: Onlooker
+    clock: Clock
+    ledger: Ledger = field(default_factory=Ledger)
+    scene: Scene | None = None
+
+    def emit(self, event: ev.Event) -> None:
+        """Stamp, check against the ledger's rules, keep, show. What breaks a rule is neither kept nor shown."""
+        stamped = event.model_copy(update={"at": self.clock.now()})
+        self.ledger.apply(stamped)
+        self.store.append(self.id, stamped)
+        self.onlooker.event(stamped, self.ledger)
+
+    def record(
+        self,
+        *,
+        action: str | None,
+        source: str,
+        summary: str,
+        artefact: str | None = None,
+        content: str | None = None,
+        data: dict[str, JsonValue] | None = None,
+    ) -> str:
+        """Record evidence; `content` goes to the artefact store, redacted, under its evidence id."""
+        evidence = self.ledger.next_id("E")
+        name, digest = None, None
+        if artefact is not None and content is not None:
+            name = f"{evidence}-{artefact}"
+            digest = self.store.put_artefact(self.id, name, redact(content).encode())
+        self.emit(
+            ev.EvidenceRecorded(
+                evidence=evidence,
+                action=action,
+                source=source,
+                summary=redact(summary),
+                artefact=name,
+                sha256=digest,
+                data=data or {},
+            )
+        )
+        return evidence
+
+    def progress(self, action: str, progress: Progress) -> None:
+        self.onlooker.progress(action, progress)
+
+    @property
+    def engine(self) -> Engine | None:
+        """The adapter of the server under study."""
+        if self.scene is None:
+            return None
+        return next(e for e in self.engines if e.name == self.scene.view.engine)
+
+    @property
+    def briefing(self) -> Briefing:
+        return Briefing(ledger=self.ledger, scene=self.scene, engine=self.engine)
+
+    @property
+    def situation(self) -> Situation:
+        """What policy must know: keeper, traffic last seen, time."""
+        foreign = None
+        for evidence in reversed(list(self.ledger.evidence.values())):
+            if evidence.source == "watch":
+                seen = evidence.data.get("foreign_requests")
+                foreign = int(seen) if isinstance(seen, int | float) else None
+                break
+        keeper = self.scene.view.keeper if self.scene else None
+        return Situation(keeper=keeper, foreign_requests=foreign, now=self.clock.now())
+
+    def set_scene(self, facts: Facts) -> ServerView:
+        """Read facts with every engine and choose the server under study.
+
+        Raises TargetError when there is none, or several and no port to choose by.
+        """
+        views = [view for engine in self.engines for view in engine.servers(facts)]
+        port = self.ledger.settings.port
+        chosen = [v for v in views if port is None or (v.ref is not None and v.ref.port == port) or v.state == "down"]
+        alive = [v for v in chosen if v.state != "down"]
+        chosen = alive or chosen
+        if not chosen:
+            raise TargetError(
+                f"{self.operations.target}: no inference server was found",
+                tried="processes, their command lines and logs" + (f", port {port}" if port else ""),
+                next_step="start it, or name its log with --log, or check the port",
+            )
+        if len(chosen) > 1:
+            listed = "; ".join(f"port {v.ref.port if v.ref else '?'}: {v.model_path}" for v in chosen)
+            raise TargetError(
+                f"{self.operations.target}: {len(chosen)} servers were found ({listed})",
+                next_step="choose one with --server-port",
+            )
+        view = chosen[0]
+        self.scene = Scene(
+            view=view,
+            facts=facts,
+            others=tuple(v for v in views if v is not view),
+            concurrency=self.ledger.settings.concurrency,
+            complaints=read_symptom(self.ledger.settings.symptom).complaints,
+        )
+        return view
+
+    def load(self) -> None:
+        """Rebuild ledger and scene from what is stored: nothing else is needed to go on."""
+        self.ledger = fold(self.store.events(self.id))
+        if self.ledger.started is None:
+            raise LedgerError(f"run {self.id} has no events")
+        for evidence in reversed(list(self.ledger.evidence.values())):
+            if evidence.source == "snapshot" and evidence.artefact is not None:
+                self.set_scene(Facts.model_validate_json(self.store.artefact(self.id, evidence.artefact)))
+                return

@@ -1,0 +1,144 @@
+"""What the nodes of the loop do: plan, gate, act, judge, report. Plain functions over a run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal, cast
+
+from specdoctor.app import verdict
+from specdoctor.app.actions import carry_out
+from specdoctor.app.judging import judge as decided_by
+from specdoctor.app.questions import batch_of, commands
+from specdoctor.app.run import Run
+from specdoctor.core import events as ev
+from specdoctor.core.hypothesis import TodoStatus
+from specdoctor.core.model import DECIDED, Frozen, Status
+from specdoctor.core.moves import Finish, Move, Relaunch, Restore
+from specdoctor.core.policy import Refused, decide
+from specdoctor.core.ports import Answer, Batch
+
+STALLED_AFTER = 3
+"""Rounds in which nothing at all happened before the run is ended; a planner in a circle must not run for ever."""
+
+
+class Planned(Frozen):
+    """What a round will do: moves, or the reason to stop."""
+
+    moves: tuple[Move, ...]
+    halt: str | None = None
+
+
+def plan(run: Run) -> Planned:
+    """Ask the planner. Nothing proposed, or a finish, ends the run; but never with the server changed."""
+    proposed = list(run.planner.propose(run.briefing))
+    finish = next((m for m in proposed if isinstance(m, Finish)), None)
+    working = tuple(m for m in proposed if not isinstance(m, Finish))
+    if working and not _stalled(run):
+        return Planned(moves=working)
+    if run.ledger.changed and not _restore_failed(run):
+        return Planned(moves=(Restore(why="put the original back before the verdict"),))
+    if finish is not None:
+        return Planned(moves=(), halt=finish.why)
+    return Planned(moves=(), halt="the planner has nothing more to propose" if not working else "no move is accepted")
+
+
+def _restore_failed(run: Run) -> bool:
+    return bool(run.ledger.restores) and not run.ledger.restores[-1].outcome.proved
+
+
+def _stalled(run: Run) -> bool:
+    return len(run.ledger.refusals) >= STALLED_AFTER and _same_tail(run.ledger.refusals)
+
+
+def _same_tail(refusals: Sequence[ev.MoveRefused]) -> bool:
+    return len({(r.move, r.why) for r in refusals[-STALLED_AFTER:]}) == 1
+
+
+def name_of(move: Move) -> str:
+    """How a refusal names a move."""
+    return f"relaunch {move.change.key}" if isinstance(move, Relaunch) else move.kind
+
+
+def gate(run: Run, moves: Sequence[Move]) -> tuple[list[Move], Batch | None]:
+    """Policy on each move; those that need a yes make one question."""
+    passed: list[Move] = []
+    asking: list[Move] = []
+    for move in moves:
+        outcome = decide(move, run.ledger, run.situation)
+        if isinstance(outcome, Refused):
+            _refuse(run, move, outcome.why + (f"; {outcome.next_step}" if outcome.next_step else ""))
+        elif outcome.needs_approval and run.ledger.settings.dry_run:
+            said = " ; ".join(commands(run, move))
+            run.emit(ev.NoteAdded(text=f"dry run, would do: {said}", by="policy"))
+            _refuse(run, move, "dry run")
+        else:
+            passed.append(move)
+            if outcome.needs_approval:
+                asking.append(move)
+    if not asking:
+        return passed, None
+    batch = batch_of(run, asking)
+    run.emit(ev.ApprovalAsked(batch=batch.id, risk=batch.risk, text=batch.text))
+    return passed, batch
+
+
+def _refuse(run: Run, move: Move, why: str) -> None:
+    run.emit(ev.MoveRefused(move=name_of(move), why=why))
+
+
+def answered(run: Run, moves: Sequence[Move], batch: Batch, answer: Answer) -> list[Move]:
+    """Record the answer; without a yes the moves that needed it are dropped."""
+    scope = cast(Literal["once", "run"], answer.scope if answer.scope == "run" else "once")
+    run.emit(ev.ApprovalAnswered(batch=batch.id, granted=answer.granted, scope=scope, by=answer.by))
+    if answer.granted:
+        return list(moves)
+    kept: list[Move] = []
+    for move in moves:
+        outcome = decide(move, run.ledger, run.situation)
+        if not isinstance(outcome, Refused) and outcome.needs_approval:
+            _refuse(run, move, f"not allowed ({answer.by})")
+        else:
+            kept.append(move)
+    return kept
+
+
+def act(run: Run, moves: Sequence[Move]) -> None:
+    """Carry out the round's moves in order; a move that a failed one before it makes pointless is left to the planner."""
+    for move in moves:
+        _todo(run, move, TodoStatus.IN_PROGRESS)
+        carry_out(run, move)
+        _todo(run, move, TodoStatus.COMPLETED)
+        judge(run)
+
+
+def _todo(run: Run, move: Move, status: TodoStatus) -> None:
+    """Move on the todo items that this move works off: those whose words name what it does."""
+    words = {"relaunch": "launch ", "bench": "benchmark", "compute": "arithmetic"}.get(move.kind)
+    if words is None:
+        return
+    named = set(getattr(move, "hypotheses", ()))
+    for h in list(run.ledger.hypotheses.values()):
+        if h.status is not Status.OPEN or (named and h.id not in named) or (not named and move.kind != "compute"):
+            continue
+        for item in h.todo:
+            if words in item.content and item.status in (TodoStatus.PENDING, TodoStatus.IN_PROGRESS):
+                run.emit(ev.TodoChanged(hypothesis=h.id, todo=item.id, status=status))
+                break
+
+
+def judge(run: Run) -> None:
+    """Close what the evidence decides; the todo items of a decided hypothesis are done or dropped."""
+    for closed in decided_by(run.ledger, at=run.clock.now()):
+        run.emit(closed)
+        h = run.ledger.hypotheses[closed.hypothesis]
+        for item in h.todo:
+            if item.status in (TodoStatus.PENDING, TodoStatus.IN_PROGRESS):
+                by_reading = h.prediction is not None and h.prediction.metric == "reading"
+                done = by_reading or item.status is TodoStatus.IN_PROGRESS
+                status = TodoStatus.COMPLETED if done and h.status in DECIDED else TodoStatus.CANCELLED
+                run.emit(ev.TodoChanged(hypothesis=h.id, todo=item.id, status=status))
+
+
+def report(run: Run) -> None:
+    """Compute the verdict; it stands in the ledger like everything else."""
+    run.emit(verdict.reach(run))

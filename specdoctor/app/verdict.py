@@ -1,0 +1,235 @@
+"""The verdict, computed from the ledger: causes with their role, what is missing, what to do now."""
+
+from __future__ import annotations
+
+from pydantic import JsonValue
+
+from specdoctor.analysis.symptom import read_symptom
+from specdoctor.app.run import Run
+from specdoctor.app.verdict_lines import lines_of
+from specdoctor.core import events as ev
+from specdoctor.core.estimate import Estimate
+from specdoctor.core.hypothesis import Hypothesis, Observation
+from specdoctor.core.launch import ORIGINAL, LaunchChange
+from specdoctor.core.ledger import Ledger
+from specdoctor.core.measurement import Measurement
+from specdoctor.core.model import Role, Status, Verdict
+
+MATERIAL = 1.05
+"""A launch counts as faster when it gains more than the assumed spread between two starts, 5 %."""
+
+
+def reach(run: Run) -> ev.VerdictReached:
+    """The verdict as the evidence stands."""
+    ledger = run.ledger
+    causes = _causes(ledger)
+    verdict = _verdict(run, causes)
+    recommendation = _recommendation(run, verdict)
+    missing = _missing(run, verdict)
+    ruled_out = tuple(
+        f"{h.id} {h.cause or 'symptom'}: {h.claim} ({h.because})"
+        for h in ledger.hypotheses.values()
+        if h.status is Status.FALSIFIED
+    )
+    headline = _headline(run, verdict, causes)
+    return ev.VerdictReached(
+        verdict=verdict,
+        headline=headline,
+        causes=causes,
+        ruled_out=ruled_out,
+        missing=missing,
+        recommendation=recommendation,
+        lines=lines_of(run, headline=headline, causes=causes, missing=missing, recommendation=recommendation),
+    )
+
+
+def _causes(ledger: Ledger) -> tuple[ev.CauseNamed, ...]:
+    """One entry per cause: supported when something about it was proved, else suspected; strongest role first."""
+    out: dict[str, ev.CauseNamed] = {}
+    for h in ledger.hypotheses.values():
+        if h.cause is None or h.status is Status.FALSIFIED:
+            continue
+        named = _named(ledger, h)
+        if named is not None and _rank(named) < _rank(out.get(h.cause)):
+            out[h.cause] = named
+    return tuple(sorted(out.values(), key=_rank))
+
+
+def _rank(cause: ev.CauseNamed | None) -> tuple[int, int]:
+    if cause is None:
+        return (9, 9)
+    roles = (Role.EXPLAINS, Role.CONTRIBUTES, Role.PRESENT)
+    return (0 if cause.status == "supported" else 1, roles.index(cause.role))
+
+
+def _named(ledger: Ledger, h: Hypothesis) -> ev.CauseNamed | None:
+    assert h.cause is not None
+    if h.status is Status.SUPPORTED:
+        role = Role.EXPLAINS if h.answers == "explains" else _role(ledger, h)
+        return ev.CauseNamed(cause=h.cause, status="supported", role=role, claim=h.claim, evidence=h.evidence)
+    fault = [o for o in ledger.observations if o.observation.cause == h.cause and o.observation.stance == "supports"]
+    if fault or (h.answers == "exists" and not h.evidence):
+        return None
+    evidence = tuple(
+        o.evidence for o in ledger.observations if o.observation.cause == h.cause and o.observation.stance == "suggests"
+    )
+    return ev.CauseNamed(
+        cause=h.cause, status="suspected", role=Role.EXPLAINS, claim=h.claim, evidence=evidence, decides=h.decides
+    )
+
+
+def _role(ledger: Ledger, fault: Hypothesis) -> Role:
+    """What a proved fault has to do with the symptom, by what undoing it brought."""
+    tests = [h for h in ledger.hypotheses.values() if h.cause == fault.cause and h.answers == "explains"]
+    if any(h.status is Status.SUPPORTED for h in tests):
+        return Role.EXPLAINS
+    for h in tests:
+        if h.prediction is None:
+            continue
+        concurrency = h.prediction.concurrency
+        undone = ledger.measured(h.prediction.under, concurrency=concurrency)
+        found = ledger.measured("original", concurrency=concurrency)
+        if _faster(undone, found):
+            return Role.EXPLAINS if _faster(undone, baseline(ledger, concurrency)) else Role.CONTRIBUTES
+    return Role.PRESENT
+
+
+def _faster(one: Measurement | None, other: Measurement | None) -> bool:
+    """Whether one measurement is faster than another by more than the spread between starts."""
+    if one is None or other is None or one.throughput is None or other.throughput is None:
+        return False
+    return one.throughput.value > MATERIAL * other.throughput.value and one.throughput.low > other.throughput.high
+
+
+def baseline(ledger: Ledger, concurrency: int) -> Measurement | None:
+    """The latest benchmark without speculation."""
+    for m in reversed(ledger.measurements):
+        if not m.spec.on and m.source == "bench" and m.concurrency == concurrency:
+            return m
+    return None
+
+
+def confirmed(run: Run) -> bool | None:
+    """Whether the symptom is true here: True, False, or None when nothing could tell."""
+    ledger = run.ledger
+    symptom = read_symptom(ledger.settings.symptom)
+    if run.scene is not None and run.scene.view.state == "down":
+        return True
+    slower = ledger.by_key("symptom:slower")
+    if slower is not None and slower.status is not Status.OPEN and slower.status is not Status.PARKED:
+        return slower.status is Status.SUPPORTED
+    if "queueing" in symptom.complaints:
+        return any(o.binds and o.stance == "supports" and o.explains for o in ledger.observed()) or None
+    now = ledger.measured("original", concurrency=ledger.settings.concurrency)
+    typed = symptom.figure("throughput_tok_s", "baseline")
+    if now is not None and now.throughput is not None and typed is not None and now.throughput.low > typed:
+        return False
+    if "slow" in symptom.complaints or "wrong-output" in symptom.complaints or not symptom.text.strip():
+        return None
+    return False if ledger.measurements else None
+
+
+def _verdict(run: Run, causes: tuple[ev.CauseNamed, ...]) -> Verdict:
+    if any(c.status == "supported" and c.role is Role.EXPLAINS for c in causes):
+        return Verdict.CAUSE
+    binding = [o for o in run.ledger.observed() if o.stance == "supports" and o.binds and not _lost(run, o)]
+    if confirmed(run) is False and not binding:
+        return Verdict.HEALTHY
+    return Verdict.NOT_ENOUGH_EVIDENCE
+
+
+def _lost(run: Run, observation: Observation) -> bool:
+    """Whether a binding fault does no harm here: speculation pays in spite of it, and undoing it is only an option."""
+    return observation.cause in ("CFG-1", "CFG-3") and confirmed(run) is False
+
+
+def _missing(run: Run, verdict: Verdict) -> tuple[str, ...]:
+    if verdict is Verdict.HEALTHY:
+        return ()
+    ledger = run.ledger
+    out: list[str] = []
+    if verdict is not Verdict.CAUSE:
+        undecided = [h for h in ledger.hypotheses.values() if h.status in (Status.OPEN, Status.PARKED) and h.decides]
+        out += [f"{h.cause or 'symptom'}: {h.decides}" for h in undecided]
+    if confirmed(run) is None:
+        out.insert(0, "whether the symptom is there: a benchmark of this launch and of one without speculation")
+    out += [f"not done: {r.why}" for r in ledger.refusals if r.move.split()[0] in ("bench", "relaunch")]
+    return tuple(dict.fromkeys(out))
+
+
+def best(ledger: Ledger) -> Measurement | None:
+    """The fastest launch measured at the run's concurrency."""
+    benches = [
+        m
+        for m in ledger.measurements
+        if m.source == "bench" and m.throughput is not None and m.concurrency == ledger.settings.concurrency
+    ]
+    return max(benches, key=lambda m: m.throughput.value if m.throughput else 0.0, default=None)
+
+
+def _change(ledger: Ledger, key: str) -> LaunchChange:
+    return next((r.change for r in ledger.relaunches if r.change.key == key), ORIGINAL)
+
+
+def _recommendation(run: Run, verdict: Verdict) -> ev.Recommendation | None:
+    """The fastest launch that was measured, if it beats the server as found; else an untested fix, said to be so."""
+    ledger, scene, engine = run.ledger, run.scene, run.engine
+    if scene is None or engine is None:
+        return None
+    winner, found = best(ledger), ledger.measured("original", concurrency=ledger.settings.concurrency)
+    rollback = engine.paste_line(scene.view, ORIGINAL)
+    if winner is not None and winner.launch_key != "original" and _faster(winner, found):
+        return ev.Recommendation(
+            launch=engine.paste_line(scene.view, _change(ledger, winner.launch_key)),
+            rollback=rollback,
+            expected=_expected(winner),
+            basis="measured",
+            why=f"{winner.launch} is the fastest launch measured here ({winner.evidence})",
+        )
+    if verdict is not Verdict.CAUSE:
+        return None
+    remedies = [o for o in ledger.observed() if o.stance == "supports" and o.binds and o.remedy is not None]
+    for o in remedies:
+        assert o.remedy is not None
+        if o.remedy.setting is not None:
+            change = engine.change_spec(scene.view, o.remedy.setting, label=o.remedy.label)
+        else:
+            change = engine.change_flags(
+                label=o.remedy.label, set_flags=o.remedy.set_flags, remove_flags=o.remedy.remove_flags
+            )
+        return ev.Recommendation(
+            launch=engine.paste_line(scene.view, change),
+            rollback=rollback,
+            expected={"note": "not measured here"},
+            basis="predicted",
+            why=f"{o.cause}: {o.fix}",
+        )
+    return None
+
+
+def _expected(m: Measurement) -> dict[str, JsonValue]:
+    out: dict[str, JsonValue] = {"basis": "measured", "evidence": m.evidence, "requests": m.requests}
+    figures: tuple[tuple[str, Estimate | None], ...] = (
+        ("throughput_tok_s", m.throughput),
+        ("accept_length", m.accept_length),
+        ("step_ms", m.step),
+    )
+    for name, figure in figures:
+        if figure is not None:
+            out[name] = round(figure.value, 3)
+            out[f"{name}_interval"] = [round(figure.low, 3), round(figure.high, 3)]
+            out[f"{name}_estimator"] = figure.estimator
+    return out
+
+
+def _headline(run: Run, verdict: Verdict, causes: tuple[ev.CauseNamed, ...]) -> str:
+    explaining = [c for c in causes if c.status == "supported" and c.role is Role.EXPLAINS]
+    if verdict is Verdict.CAUSE:
+        return f"{explaining[0].cause}: {explaining[0].claim}"
+    if verdict is Verdict.HEALTHY:
+        return "healthy: nothing here needs repair"
+    real = [c for c in causes if c.status == "supported"]
+    if real and confirmed(run):
+        named = ", ".join(c.cause for c in real)
+        return f"not enough evidence: {named} is real, and is not why it is slow"
+    return "not enough evidence"

@@ -1,0 +1,119 @@
+"""The verdict in eight lines, each number with where it comes from."""
+
+from __future__ import annotations
+
+from specdoctor.app.run import Run
+from specdoctor.core import events as ev
+from specdoctor.core.ledger import Ledger
+from specdoctor.core.measurement import Measurement
+from specdoctor.core.model import Role, Status
+
+Lines = tuple[tuple[str, str], ...]
+
+
+def lines_of(
+    run: Run,
+    *,
+    headline: str,
+    causes: tuple[ev.CauseNamed, ...],
+    missing: tuple[str, ...],
+    recommendation: ev.Recommendation | None,
+) -> Lines:
+    """(label, text) pairs: verdict, gain or loss, because, ruled out, not known, do now, cost, state of the server."""
+    ledger = run.ledger
+    lines: list[tuple[str, str]] = [("verdict", headline)]
+    lines += _gain(ledger)
+    because = [c for c in causes if c.status == "supported"]
+    if because:
+        lines.append(("because", "; ".join(_cause_words(c) for c in because)))
+    ruled_out = [h for h in ledger.hypotheses.values() if h.status is Status.FALSIFIED]
+    if ruled_out:
+        lines.append(("ruled out", "; ".join(f"{h.id} {h.claim}: {_short(h.because)}" for h in ruled_out)))
+    if missing:
+        lines.append(
+            ("not known", "; ".join(missing[:4]) + (f"; and {len(missing) - 4} more" if len(missing) > 4 else ""))
+        )
+    lines.append(("do now", _do_now(run, recommendation)))
+    lines.append(("cost", _cost(ledger)))
+    lines.append(("server", _state(run)))
+    return tuple(lines)
+
+
+def _cause_words(cause: ev.CauseNamed) -> str:
+    role = {Role.EXPLAINS: "explains it", Role.CONTRIBUTES: "contributes", Role.PRESENT: "real, does not explain it"}
+    return f"{cause.cause} {cause.claim} ({role[cause.role]}) {' '.join(cause.evidence)}"
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= 160 else text[:157] + "..."
+
+
+def _figures(m: Measurement) -> str:
+    assert m.throughput is not None
+    parts = []
+    if m.spec.on and m.accept_length is not None:
+        parts.append(f"{m.accept_length} tokens a cycle")
+    if m.step is not None:
+        parts.append(m.step.with_unit())
+    inside = f" ({', '.join(parts)})" if parts else ""
+    return f"{m.throughput.with_unit()}{inside} {m.evidence}"
+
+
+def _gain(ledger: Ledger) -> list[tuple[str, str]]:
+    concurrency = ledger.settings.concurrency
+    now = ledger.measured("original", concurrency=concurrency)
+    if now is None or now.throughput is None:
+        seen = next((m for m in reversed(ledger.measurements) if m.source != "bench" and m.throughput), None)
+        return [("measured", f"users' own traffic: {_figures(seen)}")] if seen is not None else []
+    off = next(
+        (
+            m
+            for m in reversed(ledger.measurements)
+            if not m.spec.on and m.source == "bench" and m.concurrency == concurrency and m.throughput
+        ),
+        None,
+    )
+    if off is None or off.throughput is None:
+        typed = next((c.value for c in ledger.claims if c.metric == "throughput_tok_s" and c.role == "baseline"), None)
+        against = f"; {typed:g} without is your figure, not measured here" if typed is not None else ""
+        return [("measured", _figures(now) + against)]
+    word = "gains" if now.throughput.value > off.throughput.value else "loses"
+    return [(word, f"{_figures(now)} against {_figures(off)} without")]
+
+
+def _do_now(run: Run, recommendation: ev.Recommendation | None) -> str:
+    if recommendation is not None:
+        value = recommendation.expected.get("throughput_tok_s")
+        brings = (
+            f" [{value:.1f} tok/s, {recommendation.basis}]"
+            if isinstance(value, float)
+            else f" [{recommendation.basis}]"
+        )
+        return f"{recommendation.launch}{brings}"
+    view = run.scene.view if run.scene else None
+    if view is not None and view.state == "down":
+        failure = view.log.failure if view.log else None
+        return failure.next_step if failure and failure.next_step else "start it again, and read the end of its log"
+    if run.ledger.verdict is None and view is not None and not view.keeper.restartable and view.keeper.by_hand:
+        return f"leave it as it is; to test by hand: {view.keeper.by_hand}"
+    return "leave it as it is"
+
+
+def _cost(ledger: Ledger) -> str:
+    minutes = (ledger.last_at - ledger.first_at) / 60.0
+    down = ledger.downtime_s
+    return f"{ledger.restarts} restarts, {int(down // 60)}:{int(down % 60):02d} down, {minutes:.1f} min in all"
+
+
+def _state(run: Run) -> str:
+    ledger = run.ledger
+    if run.scene is not None and run.scene.view.state == "down":
+        log = run.scene.view.log
+        last = " | ".join(log.last_lines[-3:]) if log else ""
+        return f"down; last log lines: {last}" if last else "down; no log was found"
+    if ledger.restored is None:
+        return "nothing was changed"
+    if not ledger.restored:
+        return "NOT as it was found: see the report"
+    equal = ledger.restores[-1].outcome.equal
+    return f"as it was ({', '.join(sorted(equal))} equal, healthy)"
