@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 
 import pytest
-from pydantic import ValidationError
 
 from specdoctor.analysis.acceptance import (
     Chain,
@@ -20,7 +19,6 @@ from specdoctor.analysis.acceptance import (
     kind_of_list,
     marginal_problems,
 )
-from specdoctor.analysis.choice import best_steps, predict
 from specdoctor.analysis.conversion import (
     VllmCounters,
     from_conditional_list,
@@ -54,18 +52,10 @@ from specdoctor.analysis.cycle import (
 )
 from specdoctor.analysis.experts import active_experts
 from specdoctor.analysis.figure import FigureError
-from specdoctor.analysis.fit import CycleFit, CyclePoint, fit_cycle
-from specdoctor.analysis.interval import exact, from_error
-from specdoctor.analysis.reading import compare_slow_down, read_accept_length, read_positions, read_tax
-from specdoctor.analysis.reference import (
-    REFERENCE_RANGES,
-    compare_with_reference,
-    more_training_data,
-    reference_range,
-)
-from specdoctor.analysis.refusal import Refusal
-from specdoctor.analysis.tail import Extension, extend_chain, shorter_accept_length
-from specdoctor.analysis.window import LogInterval, median_cycle
+from specdoctor.analysis.fit import CyclePoint, fit_cycle
+from specdoctor.analysis.interval import exact
+from specdoctor.analysis.reading import read_accept_length
+from specdoctor.analysis.tail import extend_chain
 
 NOT_NUMBERS = [math.nan, math.inf, -math.inf]
 
@@ -251,159 +241,6 @@ class TestHistogram:
             chain_from_histogram([4, -1])
 
 
-class TestTail:
-    def test_one_position_uses_the_first_rate_and_widens(self):
-        one, two = extend_chain(Chain(marginal=(0.6,)), 2), extend_chain(Chain(marginal=(0.6, 0.36)), 3)
-        assert isinstance(one, Extension)
-        assert isinstance(two, Extension)
-        assert one.tail_rate == pytest.approx(0.6)
-        assert one.accept_length.low == pytest.approx(one.accept_length.value * 0.94)
-        assert two.accept_length.low == pytest.approx(two.accept_length.value * 0.97)
-
-    def test_last_position_never_accepted(self):
-        longer = extend_chain(Chain(marginal=(0.5, 0.0)), 5)
-        assert isinstance(longer, Extension)
-        assert (longer.tail_rate, longer.accept_length.value) == (0.0, 1.5)
-
-    def test_same_steps_add_nothing(self):
-        same = extend_chain(Chain(marginal=(0.6, 0.4)), 2)
-        assert isinstance(same, Extension)
-        assert same.accept_length.width == 0.0
-
-    def test_interval_grows_and_stays_possible(self):
-        chain = Chain(marginal=(0.83, 0.60, 0.45))
-        widths = [extend_chain(chain, k).accept_length.width for k in range(3, 16)]
-        assert widths == sorted(widths)
-        assert extend_chain(Chain(marginal=(1.0, 1.0)), 9).accept_length.high == 10.0
-
-    def test_uncertain_tail_is_refused(self):
-        unsure = from_error(0.75, 0.08, "fraction", estimator="pooled acceptance of draft 3", n=6)
-        sure = from_error(0.74, 0.01, "fraction", estimator="pooled acceptance of draft 3", n=96)
-        chain = Chain(marginal=(0.83, 0.60, 0.45))
-        assert extend_chain(chain, 7, tail=unsure).kind == "tail-unsure"
-        assert extend_chain(chain, 7, tail=sure).tail_rate == 0.74
-
-    def test_shorter_is_no_extension(self):
-        assert isinstance(extend_chain(Chain(marginal=(0.6, 0.4)), 1), Refusal)
-
-    def test_shorter_chain_is_a_lower_bound(self):
-        chain = Chain(marginal=(0.83, 0.60, 0.45))
-        short = shorter_accept_length(chain, 2)
-        assert (short.low, short.value) == (pytest.approx(2.43), pytest.approx(2.43))
-        assert short.high == pytest.approx(2.43 * 1.1)
-        assert shorter_accept_length(chain, 1).high == 2.0
-        assert shorter_accept_length(chain, 3).width == 0.0
-        assert shorter_accept_length(chain, 0).value == 1.0
-        assert shorter_accept_length(chain, 4).kind == "too-few"
-
-
-class TestCurve:
-    def points(self, *pairs, se=0.0):
-        return [CurvePoint(steps=k, accept_length=al, standard_error=se) for k, al in pairs]
-
-    def test_plain(self):
-        assert curve_problems(self.points((1, 1.84), (2, 2.53), (3, 3.02), (5, 3.74), (7, 4.11))) == ()
-
-    def test_falls(self):
-        assert {p.kind for p in curve_problems(self.points((1, 1.6), (15, 1.5)))} == {"falls"}
-
-    def test_bends_upwards(self):
-        assert [p.kind for p in curve_problems(self.points((1, 1.3), (2, 1.9)))] == ["not-concave"]
-
-    def test_within_two_standard_errors(self):
-        assert curve_problems(self.points((1, 1.6), (15, 1.5), se=0.05)) == ()
-        assert curve_problems(self.points((1, 1.6), (15, 1.5), se=0.02)) != ()
-
-    def test_outside_range(self):
-        assert [p.kind for p in curve_problems(self.points((2, 3.4)))] == ["outside-range"]
-        assert curve_problems(self.points((2, 0.8)))[0].kind == "outside-range"
-
-    def test_chain_from_a_falling_curve(self):
-        with pytest.raises(FigureError):
-            chain_from_accept_lengths([1.6, 1.5])
-
-
-class TestFit:
-    def test_too_few_points(self):
-        assert fit_cycle([]).kind == "too-few"
-        refused = fit_cycle([CyclePoint(steps=2, cycle_ms=20)])
-        assert refused.kind == "too-few"
-
-    def test_equal_steps_are_averaged_not_a_line(self):
-        refused = fit_cycle([CyclePoint(steps=2, cycle_ms=20), CyclePoint(steps=2, cycle_ms=22)])
-        assert refused.kind == "one-draft-length"
-        assert "21 ms" in refused.reason
-
-    def test_equal_steps_beside_another(self):
-        fit = fit_cycle([CyclePoint(steps=k, cycle_ms=c) for k, c in ((1, 20), (1, 22), (3, 25))])
-        assert (fit.per_step_ms, fit.fixed_ms) == pytest.approx((2.0, 19.0))
-        assert fit.method == "exact line"
-
-    def test_negative_slope(self):
-        assert fit_cycle([CyclePoint(steps=1, cycle_ms=22), CyclePoint(steps=5, cycle_ms=20)]).kind == "negative-slope"
-
-    def test_intercept_below_the_baseline(self):
-        points = [CyclePoint(steps=1, cycle_ms=12), CyclePoint(steps=5, cycle_ms=28)]
-        assert fit_cycle(points, baseline_step_ms=12).kind == "intercept-below-baseline"
-        assert isinstance(fit_cycle(points), CycleFit)
-
-    def test_two_states_of_the_system(self):
-        points = [CyclePoint(steps=1, cycle_ms=28, state="old"), CyclePoint(steps=5, cycle_ms=33, state="new")]
-        refused = fit_cycle(points)
-        assert refused.kind == "states-differ"
-        assert "old" in refused.reason
-
-    def test_flat_line_is_kept_and_said_not_to_differ_from_zero(self):
-        points = [CyclePoint(steps=k, cycle_ms=c, variance=0.02) for k, c in ((1, 3.40), (7, 3.58))]
-        fit = fit_cycle(points, baseline_step_ms=1.56)
-        assert fit.slope_differs_from_zero is False
-        assert fit.per_step_ms == pytest.approx(0.03)
-
-    def test_weights_pull_towards_the_sure_points(self):
-        points = [
-            CyclePoint(steps=k, cycle_ms=c, variance=v) for k, c, v in ((1, 20, 0.01), (3, 22, 0.01), (5, 30, 9.0))
-        ]
-        fit = fit_cycle(points)
-        assert fit.method == "weighted least squares"
-        assert fit.cycle_ms(3) == pytest.approx(22, abs=0.05)
-        assert fit.slope_differs_from_zero is True
-
-    def test_error_of_the_line(self):
-        points = [CyclePoint(steps=k, cycle_ms=20 + k, variance=0.04) for k in (1, 7)]
-        fit = fit_cycle(points)
-        assert fit.cycle_se_ms(1) == pytest.approx(0.2)
-        assert fit.cycle_se_ms(4) == pytest.approx(0.2 / math.sqrt(2))
-        unknown = fit_cycle([CyclePoint(steps=k, cycle_ms=20 + k) for k in (1, 7)])
-        assert unknown.cycle_se_ms(4) is None
-        assert unknown.slope_differs_from_zero is None
-
-    def test_variance_must_be_positive(self):
-        with pytest.raises(FigureError, match="variance"):
-            fit_cycle([CyclePoint(steps=1, cycle_ms=20, variance=0.0), CyclePoint(steps=2, cycle_ms=20, variance=1.0)])
-
-
-class TestChoice:
-    def test_nothing_to_choose_from(self):
-        with pytest.raises(FigureError, match="no prediction"):
-            best_steps(())
-
-    def test_unsure_when_intervals_meet(self):
-        fit = fit_cycle([CyclePoint(steps=k, cycle_ms=20 + k, variance=0.04) for k in (1, 7)])
-        lengths = {3: from_error(2.5, 0.1, "tokens/cycle", estimator="pooled", n=20)}
-        predictions = predict(lengths, fit)
-        assert predictions[0].throughput.width > 0
-        value = predictions[0].throughput.value
-        assert best_steps(predictions, baseline=exact(value * 1.02, "tok/s")).advice == "unsure"
-        assert best_steps(predictions, baseline=exact(value * 1.2, "tok/s")).advice == "off"
-        assert best_steps(predictions, baseline=exact(value * 0.8, "tok/s")).advice == "on"
-        assert best_steps(predictions).advice is None
-
-    def test_unknown_error_of_the_fit_is_said(self):
-        fit = fit_cycle([CyclePoint(steps=1, cycle_ms=20), CyclePoint(steps=5, cycle_ms=22)])
-        prediction = predict({3: exact(2.5, "tokens/cycle")}, fit)[0]
-        assert "error unknown" in prediction.cycle.estimator
-
-
 def test_identity_gap_levels():
     assert identity_gap(throughput=99, cycle_ms=20, length=2).reading == "consistent"
     assert identity_gap(throughput=93, cycle_ms=20, length=2).reading == "finding"
@@ -422,140 +259,6 @@ def test_speed_up_and_break_even_agree():
         24.39, rel=1e-3
     )
     assert estimated_cycle(exact(1.6, "tokens/cycle"), exact(56.8, "tok/s")).value == pytest.approx(28.169, rel=1e-4)
-
-
-class TestWindow:
-    def interval(self, throughput, **changes):
-        return LogInterval(
-            **{"running": 1, "running_before": 1, "throughput_tok_s": throughput, "accept_length": 2.5, **changes}
-        )
-
-    def test_median_of_clean_intervals(self):
-        dirty = [
-            self.interval(0.13, after_idle=True),
-            self.interval(168.0, has_prefill=True),
-            self.interval(700.0, tokens_held=0),
-            self.interval(388.0, running_before=2),
-            self.interval(0.0),
-        ]
-        clean = [self.interval(t) for t in (740, 750, 760, 770, 745, 755, 765)]
-        found = median_cycle([*dirty, *clean])
-        assert found.value == pytest.approx(2500 / 755)
-        assert (found.n, found.unit) == (7, "ms")
-        assert (found.low, found.high) == (pytest.approx(2500 / 770), pytest.approx(2500 / 740))
-
-    def test_interval_narrows_with_more_lines(self):
-        found = median_cycle([self.interval(700 + i) for i in range(101)])
-        assert found.low == pytest.approx(2500 / 760)
-        assert found.high == pytest.approx(2500 / 740)
-
-    def test_baseline_has_no_accept_length(self):
-        found = median_cycle(
-            [self.interval(t, accept_length=None, running=4, running_before=4) for t in (400, 400, 400)]
-        )
-        assert (found.value, found.width) == (10.0, 0.0)
-
-    def test_few_values_give_their_range(self):
-        found = median_cycle([self.interval(t) for t in (700, 710, 720)])
-        assert (found.low, found.high) == (pytest.approx(2500 / 720), pytest.approx(2500 / 700))
-        assert "full range (75%)" in found.estimator
-
-    def test_too_few(self):
-        assert median_cycle([self.interval(700)]).kind == "too-few"
-        assert median_cycle([]).kind == "too-few"
-
-    def test_load_that_changes(self):
-        mixed = [self.interval(700 * b, running=b, running_before=b) for b in (1, 1, 1, 2, 2, 2)]
-        assert median_cycle(mixed).kind == "mixed-load"
-        assert median_cycle(mixed, running=2).n == 3
-
-    def test_steps_that_change(self):
-        mixed = [self.interval(700, steps=k) for k in (1, 1, 1, 3, 3, 3)]
-        assert median_cycle(mixed).kind == "mixed-steps"
-        assert median_cycle(mixed, steps=3).n == 3
-
-    def test_two_states(self):
-        both = [self.interval(2500 / c) for c in (3.35, 3.36, 3.34, 3.37, 5.0, 5.02, 4.99, 5.01)]
-        refused = median_cycle(both)
-        assert refused.kind == "two-states"
-        assert "3.35 ms (4 intervals)" in refused.reason
-
-    def test_one_outlier_among_many_is_no_state(self):
-        found = median_cycle([*[self.interval(2500 / (3.3 + i / 1000)) for i in range(30)], self.interval(2500 / 6.0)])
-        assert found.n == 31
-
-
-class TestReadings:
-    @pytest.mark.parametrize(
-        ("fixed", "step", "reading"),
-        [(8.2, 7.07, "healthy"), (17.7, 12.1, "look"), (27.5, 12.1, "system-fault"), (3.4, 1.55, "small-target")],
-    )
-    def test_tax(self, fixed, step, reading):
-        assert read_tax(fixed_ms=fixed, baseline_step_ms=step).reading == reading
-
-    def test_levels(self):
-        assert read_accept_length(1.005, steps=3) == "not-aligned"
-        assert read_accept_length(2.3, steps=3) == "plain"
-        assert read_accept_length(3.95, steps=3) == "near-maximum"
-        assert read_accept_length(1.97, steps=1) == "plain"
-
-    def test_positions(self):
-        assert read_positions(Chain(marginal=(0.45, 0.3)), least_first=0.78).kind == "first-low"
-        assert read_positions(Chain(marginal=(0.8, 0.2))).position == 2
-        assert read_positions(Chain(marginal=(0.8, 0.6, 0.1))).position == 3
-        assert read_positions(Chain(marginal=(0.83, 0.60, 0.45)), least_first=0.78).kind == "plain"
-        assert read_positions(Chain(marginal=(0.8, 0.0, 0.0))).position == 2
-        assert read_positions(Chain()).kind == "plain"
-        assert read_positions(Chain(marginal=(0.0, 0.0))).kind == "plain"
-
-    @pytest.mark.parametrize(
-        ("after", "kind"), [((12, 24), "uniform"), ((10, 26), "cycle-more"), ((13, 20), "baseline-more")]
-    )
-    def test_slow_down(self, after, kind):
-        found = compare_slow_down(
-            step_before=exact(10, "ms"),
-            step_after=exact(after[0], "ms"),
-            cycle_before=exact(20, "ms"),
-            cycle_after=exact(after[1], "ms"),
-        )
-        assert found.kind == kind
-
-    def test_slow_down_that_cannot_be_told(self):
-        wide = from_error(20, 1.5, "ms", estimator="median", n=4)
-        found = compare_slow_down(
-            step_before=exact(10, "ms"), step_after=exact(11, "ms"), cycle_before=wide, cycle_after=exact(23, "ms")
-        )
-        assert found.kind == "undecided"
-
-
-class TestReference:
-    def test_own_family_before_any(self):
-        assert reference_range(family="kimi-k2", steps=3, domain="gsm8k").low == 2.95
-        assert reference_range(family="kimi-k2", steps=3, domain="coding").family == "any"
-        assert reference_range(family="any", steps=4, domain="coding") is None
-        assert reference_range(family="any", steps=3, domain="gsm8k") is None
-
-    def test_every_row_names_its_source(self):
-        assert all(row.source and row.source in row.name for row in REFERENCE_RANGES)
-
-    def test_impossible_row(self):
-        with pytest.raises(ValidationError, match="impossible at 1 steps"):
-            type(REFERENCE_RANGES[0]).model_validate({**REFERENCE_RANGES[0].model_dump(), "high": 2.5})
-
-    @pytest.mark.parametrize(("value", "place"), [(2.0, "below"), (2.9, "within"), (3.6, "above"), (2.36, "undecided")])
-    def test_places(self, value, place):
-        row = reference_range(family="any", steps=3, domain="coding")
-        measured = from_error(value, 0.02, "tokens/cycle", estimator="pooled", n=40)
-        assert compare_with_reference(measured, row).place == place
-
-    def test_one_doubling_within_a_recipe_has_no_caveat(self):
-        found = more_training_data(length_now=2.8, samples_now=400_000, samples_then=800_000)
-        assert (found.by_doublings.value, found.caveats) == (pytest.approx(2.85), ())
-
-    def test_less_data_keeps_the_interval_in_order(self):
-        found = more_training_data(length_now=1.05, samples_now=800_000, samples_then=400_000)
-        assert found.by_doublings.low == 1.0
-        assert found.by_line_low <= found.by_line_high
 
 
 def test_experts_of_no_token_and_of_a_wrong_config():
