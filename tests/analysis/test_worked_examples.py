@@ -236,7 +236,7 @@ def test_h_prediction_from_two_runs(lengths, per_token_ms, fixed, slope, errors,
     predictions = predict({k: exact(al, "tokens/cycle") for k, al in zip(cycles, lengths, strict=True)}, fit)
     off = [100 * (p.throughput.value * ms / 1000 - 1) for p, ms in zip(predictions, per_token_ms, strict=True)]
     if errors is None:
-        assert max(abs(e) for e in off) < 0.95
+        assert max(abs(e) for e in off) <= 0.9
     else:
         assert off == pytest.approx(errors, abs=0.06)
     measured = max(zip(cycles, per_token_ms, strict=True), key=lambda pair: -pair[1])[0]
