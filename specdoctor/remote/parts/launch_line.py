@@ -1,0 +1,39 @@
+"""A launch line after a change: the same rules as `specdoctor.core.launch.apply_change`, held together by a test."""
+
+from typing import Any, Dict, List, Sequence
+
+
+def changed_argv(argv: Sequence[str], change: Dict[str, Any]) -> List[str]:
+    """Flags of `set_flags` replaced in place or appended in sorted order, flags of `remove_flags` dropped with values.
+
+    `--flag value`, `--flag=value` and repeated flags are all found; flags in `switches` take no value.
+    """
+    set_flags, gone, switches = change["set_flags"], set(change["remove_flags"]), set(change["switches"])
+    out: List[str] = []
+    placed = set()
+    index = 0
+    while index < len(argv):
+        word = argv[index]
+        flag = word.split("=", 1)[0] if word.startswith("--") else word
+        index += 1
+        if flag not in gone and flag not in set_flags:
+            out.append(word)
+            continue
+        if "=" not in word and flag not in switches:
+            while index < len(argv) and not argv[index].startswith("--"):
+                index += 1
+        if flag in set_flags and flag not in placed:
+            placed.add(flag)
+            out.append(flag)
+            out.extend(set_flags[flag])
+    for flag in sorted(set(set_flags) - placed):
+        out.append(flag)
+        out.extend(set_flags[flag])
+    return out
+
+
+def changed_env(env: Dict[str, str], change: Dict[str, Any]) -> Dict[str, str]:
+    """The environment with `remove_env` dropped and `set_env` set; order kept."""
+    kept = {name: value for name, value in env.items() if name not in change["remove_env"]}
+    kept.update(change["set_env"])
+    return kept

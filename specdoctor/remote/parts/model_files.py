@@ -1,0 +1,142 @@
+"""Small files that say what a server runs: configs of its models, its YAML file, tensors of its draft."""
+
+import glob
+import json
+import os
+import re
+import struct
+from typing import Any, Dict, List, Optional, Sequence
+
+from specdoctor.remote.parts.local_http import values_of
+from specdoctor.remote.parts.procfs import text_of
+
+CONFIG_NAMES = (
+    "config.json",
+    "generation_config.json",
+    "hf_quant_config.json",
+    "quantize_config.json",
+    "tokenizer_config.json",
+    "model.safetensors.index.json",
+)
+MODEL_FLAGS = ("--model-path", "--model_path", "--model")
+DRAFT_FLAGS = (
+    "--speculative-draft-model-path",
+    "--speculative-draft-model",
+    "--speculative_draft_model_path",
+    "--speculative-model",
+    "--spec-model",
+)
+MAP_FLAGS = ("--speculative-token-map",)
+CONFIG_FLAGS = ("--config", "--extra_llm_api_options")
+TEXT_LIMIT = 400000
+HEADER_LIMIT = 1 << 23
+MOST_TENSORS = 4000
+_YAML_SCALAR = re.compile(r"^([A-Za-z][\w-]*)[ \t]*:[ \t]*[\"']?([^\s\"'#\[{|>][^\s\"'#]*)", re.MULTILINE)
+
+
+def read_file(key: str, path: str, limit: int = TEXT_LIMIT) -> Dict[str, Any]:
+    """One small text file as FileFacts; `key` is what the server calls it."""
+    found: Dict[str, Any] = {"path": path or key, "text": None, "size": None, "mtime": None, "error": None}
+    try:
+        state = os.stat(path)
+        found.update(size=state.st_size, mtime=state.st_mtime)
+        if not os.path.isfile(path):
+            found["error"] = "not a regular file"
+        elif state.st_size > limit:
+            found["error"] = "%d bytes, more than the %d that are read" % (state.st_size, limit)
+        else:
+            with open(path, "rb") as stream:
+                found["text"] = text_of(stream.read(limit))
+    except OSError as failure:
+        found["error"] = failure.strerror or str(failure)
+    return found
+
+
+def model_folder(name: str, env: Dict[str, str], cwd: Optional[str], root: str) -> str:
+    """Where a model lies as seen from here: a path, or the snapshot of a hub name in the server's cache."""
+    path = os.path.join(cwd or "/", name)
+    if name.startswith(("/", "./", "../")) or os.path.isdir(root + path) or name.count("/") != 1:
+        return root + path
+    home = env.get("HF_HOME") or (env.get("XDG_CACHE_HOME") or env.get("HOME", "/root") + "/.cache") + "/huggingface"
+    cache = env.get("HF_HUB_CACHE") or env.get("HUGGINGFACE_HUB_CACHE") or home + "/hub"
+    folder = "%s%s/models--%s" % (root, cache, name.replace("/", "--"))
+    main = read_file("", folder + "/refs/main")["text"]
+    snapshots = sorted(glob.glob(folder + "/snapshots/*"))
+    if main and os.path.isdir(folder + "/snapshots/" + str(main).strip()):
+        return folder + "/snapshots/" + str(main).strip()
+    return snapshots[-1] if snapshots else root + path
+
+
+def tensor_list(path: str) -> Optional[str]:
+    """One line "name dtype shape" per tensor, from the header of a safetensors file."""
+    try:
+        with open(path, "rb") as stream:
+            size = struct.unpack("<Q", stream.read(8))[0]
+            if size > HEADER_LIMIT:
+                return None
+            header = json.loads(stream.read(size).decode("utf-8"))
+    except (OSError, ValueError, struct.error):
+        return None
+    lines = [
+        "%s %s %s" % (name, entry.get("dtype"), json.dumps(entry.get("shape")))
+        for name, entry in sorted(header.items())
+        if name != "__metadata__" and isinstance(entry, dict)
+    ]
+    return "\n".join(lines[:MOST_TENSORS]) + "\n"
+
+
+def draft_tensors(key: str, folder: str) -> Dict[str, Dict[str, Any]]:
+    """The tensors of a draft, under the key FOLDER/tensors.txt (a list that is made here, not a file there)."""
+    parts = sorted(glob.glob(glob.escape(folder) + "/*.safetensors"))
+    lists = [text for text in (tensor_list(part) for part in parts[:16]) if text]
+    if not lists:
+        return {}
+    size = sum(os.path.getsize(part) for part in parts)
+    made = {"path": parts[0], "text": "".join(lists), "size": size, "mtime": os.path.getmtime(parts[0]), "error": None}
+    return {key + "/tensors.txt": made}
+
+
+def config_words(argv: Sequence[str], cwd: Optional[str], root: str) -> List[str]:
+    """The top-level scalars of the server's own YAML file as `--name=value`, to be read like flags."""
+    found: List[str] = []
+    for name in values_of(argv, *CONFIG_FLAGS):
+        text = str(read_file(name, root + os.path.join(cwd or "/", name))["text"] or "")
+        pairs = [(match.group(1), match.group(2)) for match in _YAML_SCALAR.finditer(text)]
+        found += ["--%s=%s" % (key.replace("_", "-"), value) for key, value in pairs]
+    return found
+
+
+def _draft_in_json(argv: Sequence[str]) -> List[str]:
+    found: List[str] = []
+    for text in values_of(argv, "--speculative-config", "--speculative_config", "-sc"):
+        try:
+            model = json.loads(text).get("model")
+        except (ValueError, AttributeError):
+            continue
+        found += [model] if isinstance(model, str) else []
+    return found
+
+
+def _positional_model(argv: Sequence[str]) -> List[str]:
+    """`vllm serve MODEL`, `sglang serve MODEL`, `trtllm-serve MODEL`."""
+    for index, word in enumerate(argv[:-1]):
+        if word in ("serve", "trtllm-serve") or word.endswith("/trtllm-serve"):
+            return [] if argv[index + 1].startswith("-") else [argv[index + 1]]
+    return []
+
+
+def files_of_server(argv: Sequence[str], env: Dict[str, str], cwd: Optional[str], root: str) -> Dict[str, Any]:
+    """FileFacts by the name that the server uses: MODEL/config.json, DRAFT/config.json, the YAML file, ..."""
+    found: Dict[str, Any] = {}
+    for name in values_of(argv, *CONFIG_FLAGS) + values_of(argv, *MAP_FLAGS):
+        found[name] = read_file(name, root + os.path.join(cwd or "/", name))
+    targets = values_of(argv, *MODEL_FLAGS) + _positional_model(argv)
+    drafts = values_of(argv, *DRAFT_FLAGS) + _draft_in_json(argv)
+    for name in dict.fromkeys(targets + drafts):
+        folder = model_folder(name, env, cwd, root)
+        present = [each for each in CONFIG_NAMES if os.path.exists(folder + "/" + each)]
+        for each in dict.fromkeys(["config.json", *present]):
+            found[name.rstrip("/") + "/" + each] = read_file(name, folder + "/" + each)
+        if name in drafts:
+            found.update(draft_tensors(name.rstrip("/"), folder))
+    return found
