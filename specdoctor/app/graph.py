@@ -5,6 +5,7 @@ State is plain JSON: ids and moves. Everything durable is in the event log, so d
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict
 
@@ -33,7 +34,7 @@ class State(TypedDict, total=False):
     halt: str | None
 
 
-def _dump(moves: list[Move]) -> list[dict[str, Any]]:
+def _dump(moves: Sequence[Move]) -> list[dict[str, Any]]:
     return [m.model_dump(mode="json") for m in moves]
 
 
@@ -72,8 +73,11 @@ def build(run: Run, checkpointer: Any) -> CompiledStateGraph[Any, Any, Any, Any]
         return {"halt": state.get("halt")}
 
     graph = StateGraph(State)
-    for name, node in (("plan", plan), ("gate", gate), ("approve", approve), ("act", act), ("judge", judge)):
-        graph.add_node(name, node)  # type: ignore[call-overload]  # the library types nodes over a protocol
+    graph.add_node("plan", plan)
+    graph.add_node("gate", gate)
+    graph.add_node("approve", approve)
+    graph.add_node("act", act)
+    graph.add_node("judge", judge)
     graph.add_node("report", report)
     graph.add_edge(START, "plan")
     graph.add_conditional_edges("plan", lambda s: "report" if s.get("halt") else "gate", ["report", "gate"])

@@ -103,7 +103,7 @@ def answered(run: Run, moves: Sequence[Move], batch: Batch, answer: Answer) -> l
 
 
 def act(run: Run, moves: Sequence[Move]) -> None:
-    """Carry out the round's moves in order; a move that a failed one before it makes pointless is left to the planner."""
+    """Carry out the round's moves in order, judging after each."""
     for move in moves:
         _todo(run, move, TodoStatus.IN_PROGRESS)
         carry_out(run, move)
