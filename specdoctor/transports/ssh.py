@@ -7,6 +7,8 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Self
 
+from paramiko.ssh_exception import SSHException
+
 from specdoctor.core.errors import CommandTimeout, ConnectionLost, TargetError
 from specdoctor.core.host import CommandResult
 from specdoctor.transports.exec_line import checked_argv, exec_line, program_name
@@ -106,7 +108,6 @@ class SshHost:
         A relative path starts at the account's home. Raises FileNotFoundError, PermissionError or IsADirectoryError
         with the path, and what `run` raises.
         """
-        from paramiko.ssh_exception import SSHException
 
         sessions = self._live_sessions()
         deadline = time.monotonic() + READ_TIMEOUT_S
@@ -165,7 +166,6 @@ class SshHost:
         bound: int,
         on_line: Callable[[str], None] | None,
     ) -> Outcome:
-        from paramiko.ssh_exception import SSHException
 
         sent = False
         try:

@@ -7,6 +7,9 @@ import threading
 from dataclasses import dataclass, field
 from typing import Any
 
+import paramiko
+from paramiko.ssh_exception import IncompatiblePeer, SSHException
+
 from specdoctor.core.errors import HostUnreachable
 from specdoctor.transports.ssh_host_key import Notice, require_trusted
 from specdoctor.transports.ssh_keys import KeyRing
@@ -60,7 +63,6 @@ class Heartbeat(threading.Thread):
         self._stopped = threading.Event()
 
     def run(self) -> None:
-        from paramiko.ssh_exception import SSHException
 
         while not self._stopped.wait(self._interval_s) and self._transport.is_active():
             alarm = threading.Timer(self._limit_s, self._transport.close)
@@ -107,7 +109,6 @@ def silence_library() -> None:
 def _enter(
     connection: Connection, route: SshRoute, hop: SshHop, *, keyring: KeyRing, accept_new: bool, on_notice: Notice
 ) -> None:
-    import paramiko
 
     transport = paramiko.Transport(_stream_to(connection, hop))
     connection.transports.append(transport)
@@ -146,7 +147,6 @@ def _prefer_known_types(transport: Any, known: KnownHosts) -> None:
 
 
 def _handshake(connection: Connection, transport: Any, hop: SshHop) -> None:
-    from paramiko.ssh_exception import IncompatiblePeer, SSHException
 
     try:
         transport.start_client(timeout=2 * hop.connect_timeout_s)

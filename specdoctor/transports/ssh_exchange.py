@@ -8,6 +8,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+import paramiko
+from paramiko.ssh_exception import SSHException
+
 from specdoctor.core.model import Frozen
 from specdoctor.transports.exec_line import HOST_KILL_AFTER_S, HOST_LIMIT_MARGIN_S
 from specdoctor.transports.output import Capture, LineFeed
@@ -89,7 +92,6 @@ class Exchange:
         )
 
     def _request(self, line: str) -> None:
-        from paramiko.ssh_exception import SSHException
 
         try:
             with closing_at(self._channel, self._deadline):
@@ -131,7 +133,6 @@ class Exchange:
         self, receive: Callable[[int], bytes], *, each_time: Callable[[], object] | None = None
     ) -> Iterator[bytes]:
         """What a stream brings until it ends or the link breaks; `each_time` is called at least every _POLL_S."""
-        from paramiko.ssh_exception import SSHException
 
         while True:
             chunk: bytes | None = None
@@ -149,7 +150,6 @@ class Exchange:
                 each_time()
 
     def _feed_stdin(self) -> None:
-        from paramiko.ssh_exception import SSHException
 
         unsent = self._stdin
         try:
@@ -177,8 +177,6 @@ class Exchange:
         return False
 
     def _send_signal(self, name: str) -> bool:
-        import paramiko
-        from paramiko.ssh_exception import SSHException
 
         if not self._channel.transport.is_active() or self._channel.closed:
             return False

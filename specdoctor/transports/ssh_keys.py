@@ -11,6 +11,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import paramiko
+from cryptography.exceptions import UnsupportedAlgorithm
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
+from paramiko.agent import AgentSSH
+from paramiko.pkey import UnknownKeyType
+from paramiko.ssh_exception import SSHException
+
 from specdoctor.core.model import Frozen
 from specdoctor.transports.ssh_known_hosts import HostKey, parse_public_key
 from specdoctor.transports.ssh_route import SshHop
@@ -110,9 +118,6 @@ class KeyRing:
         return None
 
     def _read(self, identity: Identity, passphrase: bytes | None) -> Any:
-        from cryptography.exceptions import UnsupportedAlgorithm
-        from paramiko.pkey import UnknownKeyType
-        from paramiko.ssh_exception import SSHException
 
         try:
             return _read_private(identity.path, passphrase)
@@ -173,7 +178,6 @@ def _public_key_in(text: str | None) -> HostKey | None:
 
 
 def _read_private(path: str, passphrase: bytes | None) -> Any:
-    import paramiko
 
     if not Path(path).read_text(encoding="utf-8", errors="replace").lstrip().startswith(_PKCS8_BEGIN):
         return paramiko.PKey.from_path(path, passphrase)
@@ -182,9 +186,6 @@ def _read_private(path: str, passphrase: bytes | None) -> Any:
 
 def _read_pkcs8(path: str, passphrase: bytes | None) -> Any:
     """paramiko knows no PKCS#8 files, so such a key is handed to it in OpenSSH's format."""
-    import paramiko
-    from cryptography.hazmat.primitives import serialization
-    from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
 
     loaded = serialization.load_pem_private_key(Path(path).read_bytes(), password=passphrase)
     if isinstance(loaded, rsa.RSAPrivateKey):
@@ -206,8 +207,6 @@ def _open_agent(path: str, problems: list[str]) -> Any:
 
     paramiko's public class reads SSH_AUTH_SOCK only, which leaves out IdentityAgent; its base class takes a socket.
     """
-    from paramiko.agent import AgentSSH
-    from paramiko.ssh_exception import SSHException
 
     connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     connection.settimeout(AGENT_TIMEOUT_S)

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from paramiko.ssh_exception import AuthenticationException, BadAuthenticationType, SSHException
+
 from specdoctor.core.errors import AuthenticationRefused
+from specdoctor.transports.ssh_auth import Authentication
 from specdoctor.transports.ssh_keys import Candidate, KeyRing
 from specdoctor.transports.ssh_route import SshHop
 from specdoctor.transports.ssh_stream import reason
@@ -12,10 +15,9 @@ from specdoctor.transports.ssh_stream import reason
 
 def log_in(transport: Any, hop: SshHop, keyring: KeyRing) -> None:
     """Log in on a transport (paramiko's) whose host is trusted, with keys only; raises AuthenticationRefused."""
-    from paramiko.ssh_exception import AuthenticationException, BadAuthenticationType, SSHException
-
+    authentication = Authentication(transport, hop.user)
     try:
-        transport.auth_none(hop.user)
+        authentication.by_nothing()
     except BadAuthenticationType as error:
         accepted = list(error.allowed_types)
     except (SSHException, OSError, EOFError) as error:
@@ -28,13 +30,13 @@ def log_in(transport: Any, hop: SshHop, keyring: KeyRing) -> None:
     for candidate in keyring.candidates(hop):
         offered.append(candidate)
         try:
-            still_needed = transport.auth_publickey(hop.user, candidate.key)
-        except AuthenticationException:
-            if transport.is_active():
-                continue
-            break
-        except (SSHException, OSError, EOFError):
-            break
+            still_needed = authentication.by_key(candidate.key)
+        except (SSHException, OSError, EOFError) as error:
+            if not transport.is_active():
+                break
+            if not isinstance(error, AuthenticationException):
+                keyring.problems.append(f"{candidate.label} cannot sign ({reason(error)})")
+            continue
         if still_needed:
             why = f"the key is accepted, but the host also asks for {', '.join(still_needed)}, which is not supported"
             raise _refused(hop, offered, accepted, keyring, why=why)

@@ -8,6 +8,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from paramiko import SFTPClient
+from paramiko.sftp import SFTPError
+from paramiko.ssh_exception import ChannelException, SSHException
+
 from specdoctor.transports.ssh_exchange import closing_at
 
 OPEN_TIMEOUT_S = 30.0
@@ -81,7 +85,6 @@ class Sessions:
         return True
 
     def _acquire(self, deadline: float) -> Any:
-        from paramiko.ssh_exception import ChannelException
 
         refused_since: float | None = None
         with self._freed:
@@ -108,9 +111,6 @@ class Sessions:
             self._freed.notify()
 
     def _start_sftp(self, deadline: float) -> Any:
-        from paramiko import SFTPClient
-        from paramiko.sftp import SFTPError
-        from paramiko.ssh_exception import SSHException
 
         channel = self._acquire(deadline)
         try:

@@ -8,6 +8,8 @@ import subprocess
 import tempfile
 from typing import Any
 
+from paramiko.ssh_exception import ChannelException, SSHException
+
 from specdoctor.core.errors import HostUnreachable
 from specdoctor.transports.ssh_route import SshHop
 
@@ -57,7 +59,6 @@ def _no_connection(hop: SshHop, error: OSError) -> HostUnreachable:
 
 def through_jump(jump: Any, hop: SshHop) -> Any:
     """A channel that the transport `jump` (paramiko's) forwards to a hop; raises HostUnreachable."""
-    from paramiko.ssh_exception import ChannelException, SSHException
 
     try:
         return jump.open_channel(
