@@ -64,9 +64,9 @@ def build(run: Run, checkpointer: Any) -> CompiledStateGraph[Any, Any, Any, Any]
         steps.act(run, _load(state))
         return {"moves": []}
 
-    def judge(_: State) -> State:
+    def judge(state: State) -> State:
         steps.judge(run)
-        return {}
+        return {"halt": state.get("halt")}
 
     def report(state: State) -> State:
         steps.report(run)
