@@ -1,0 +1,125 @@
+"""Numbers and states in words, the same on the screen, in the report and in the review."""
+
+from __future__ import annotations
+
+from specdoctor.core.events import BoundComputed
+from specdoctor.core.hypothesis import UNITS, Hypothesis, Metric, TodoStatus
+from specdoctor.core.launch import LaunchChange
+from specdoctor.core.ledger import Ledger
+from specdoctor.core.measurement import Measurement
+from specdoctor.core.model import Status
+
+TODO_WORDS = {
+    TodoStatus.COMPLETED: "done",
+    TodoStatus.IN_PROGRESS: "now",
+    TodoStatus.PENDING: "next",
+    TodoStatus.CANCELLED: "dropped",
+}
+RESULT_WORDS = {
+    Status.SUPPORTED: "hit",
+    Status.FALSIFIED: "miss",
+    Status.PARKED: "not decided",
+    Status.OPEN: "not decided yet",
+}
+
+
+def amount(value: float) -> str:
+    """A number to at most four significant digits, never in powers of ten below ten million."""
+    if value == int(value) and abs(value) < 1e7:
+        return str(int(value))
+    if abs(value) >= 1000:
+        return f"{value:.0f}" if abs(value) < 1e7 else f"{value:.3g}"
+    return f"{value:.4g}" if abs(value) < 1 else f"{value:.2f}" if abs(value) < 10 else f"{value:.1f}"
+
+
+def clock(seconds: float) -> str:
+    """A duration as minutes and seconds, with hours where there are some: `3:50`, `1:02:05`."""
+    whole = max(int(seconds), 0)
+    hours, rest = divmod(whole, 3600)
+    minutes, secs = divmod(rest, 60)
+    return f"{hours}:{minutes:02d}:{secs:02d}" if hours else f"{minutes}:{secs:02d}"
+
+
+def duration(seconds: float) -> str:
+    """A duration in words: seconds below a minute, else minutes and seconds."""
+    if seconds < 10:
+        return f"{seconds:.1f} s"
+    return f"{seconds:.0f} s" if seconds < 59.5 else clock(round(seconds))
+
+
+def figure(measurement: Measurement, metric: Metric) -> float | None:
+    """What a measurement says of a metric, None where it says nothing."""
+    if metric == "queue_requests":
+        return None if measurement.queue_max is None else float(measurement.queue_max)
+    estimates = {
+        "throughput_tok_s": measurement.throughput,
+        "accept_length": measurement.accept_length,
+        "step_ms": measurement.step,
+    }
+    estimate = estimates.get(metric)
+    return None if estimate is None else estimate.value
+
+
+def answering(hypothesis: Hypothesis, ledger: Ledger) -> Measurement | None:
+    """The measurement that a hypothesis' prediction speaks about: one it cites, else the latest of that launch."""
+    prediction = hypothesis.prediction
+    if prediction is None:
+        return None
+    fitting = [
+        m
+        for m in ledger.measurements
+        if m.launch_key == prediction.under
+        and m.concurrency == prediction.concurrency
+        and figure(m, prediction.metric) is not None
+    ]
+    cited = [m for m in fitting if m.evidence in hypothesis.evidence]
+    candidates = cited or fitting
+    return candidates[-1] if candidates else None
+
+
+def refuting_bound(hypothesis: Hypothesis, ledger: Ledger) -> BoundComputed | None:
+    """The computed bound that refutes a hypothesis, if one does."""
+    return next((b for b in reversed(ledger.bounds) if b.refuted and hypothesis.id in b.refutes), None)
+
+
+def predicted(hypothesis: Hypothesis) -> str:
+    """The prediction in few words, empty if there is none."""
+    p = hypothesis.prediction
+    if p is None:
+        return ""
+    if p.metric == "reading" or p.value is None:
+        return f"predicted {p.sentence}"
+    return f"predicted {p.op} {amount(p.value)} {UNITS[p.metric]}"
+
+
+def result(hypothesis: Hypothesis, ledger: Ledger) -> str:
+    """What came of the prediction so far, in few words: a measured figure, a bound, or nothing."""
+    p = hypothesis.prediction
+    measurement = answering(hypothesis, ledger)
+    value = figure(measurement, p.metric) if p is not None and measurement is not None else None
+    if measurement is not None and value is not None:
+        return f"measured {amount(value)} ({measurement.launch})"
+    bound = refuting_bound(hypothesis, ledger)
+    return f"{amount(bound.low)} to {amount(bound.high)} by arithmetic ({bound.about})" if bound else ""
+
+
+def prediction_and_result(hypothesis: Hypothesis, ledger: Ledger) -> str:
+    """`predicted >= 90 tok/s, measured 46.7 (15 steps)`; for a decision without figures, its reason."""
+    parts = [predicted(hypothesis), result(hypothesis, ledger)]
+    if hypothesis.status is not Status.OPEN and not parts[1]:
+        parts[1] = hypothesis.because
+    return ", ".join(p for p in parts if p)
+
+
+def evidence_ids(ids: tuple[str, ...], *, most: int = 4) -> str:
+    """Evidence ids in a row; of a long list, the first ones and how many more there are."""
+    return " ".join(ids) if len(ids) <= most else f"{' '.join(ids[:most])} +{len(ids) - most}"
+
+
+def change_words(change: LaunchChange) -> str:
+    """A change of a launch line in words: what is set, what goes, in arguments and environment."""
+    setting = [" ".join((flag, *values)) for flag, values in sorted(change.set_flags.items())]
+    setting += [f"{name}={value}" for name, value in sorted(change.set_env.items())]
+    removing = [*sorted(change.remove_flags), *sorted(change.remove_env)]
+    parts = [f"with {', '.join(setting)}" if setting else "", f"without {', '.join(removing)}" if removing else ""]
+    return "; ".join(p for p in parts if p) or "as found"

@@ -1,0 +1,212 @@
+"""A run as one JSON document, `specdoctor.run/1`."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import ConfigDict, Field, JsonValue
+
+from specdoctor.core.estimate import Estimate
+from specdoctor.core.hypothesis import Hypothesis
+from specdoctor.core.ledger import Ledger
+from specdoctor.core.measurement import Measurement
+from specdoctor.core.model import Frozen, Role, Status, Verdict
+
+SCHEMA: Literal["specdoctor.run/1"] = "specdoctor.run/1"
+Interval = tuple[float, float]
+
+
+class CauseEntry(Frozen):
+    """A cause that the verdict names. `supported` cites evidence; `decides` says what would settle a suspected one."""
+
+    cause: str
+    status: Literal["supported", "suspected"]
+    role: Role
+    claim: str
+    evidence: tuple[str, ...]
+    decides: str
+
+
+class HypothesisEntry(Frozen):
+    """A claim of the run, what it predicted before the test, and what came of it."""
+
+    id: str
+    cause: str | None
+    claim: str
+    predicts: str | None
+    status: Status
+    because: str
+    evidence: tuple[str, ...]
+
+
+class MeasurementEntry(Frozen):
+    """Figures of one launch: tok/s, tokens per target forward with the bonus token, ms per target forward.
+
+    Without speculation `draft_steps` is 0 and `accept_length` 1.0. Intervals are at 95 %.
+    """
+
+    id: str
+    launch: str
+    launch_key: str
+    draft_steps: int
+    topk: int
+    draft_tokens: int
+    concurrency: int
+    throughput_tok_s: float | None
+    throughput_interval: Interval | None
+    accept_length: float | None
+    accept_length_interval: Interval | None
+    step_ms: float | None
+    step_interval: Interval | None
+    requests: int
+    failed: int
+    source: Literal["bench", "traffic", "log"]
+    estimator: str
+    flags: tuple[str, ...]
+    evidence: str
+
+
+class RecommendationEntry(Frozen):
+    """The launch line to paste, the way back, and what it is expected to bring (`basis` says from where)."""
+
+    launch: str
+    rollback: str
+    expected: dict[str, JsonValue]
+    basis: Literal["measured", "predicted", "typed"]
+    why: str
+
+
+class Cost(Frozen):
+    """What the run took: starts of the server (the restoring ones too), seconds without a server, seconds in all."""
+
+    restarts: int
+    downtime_s: float
+    wall_s: float
+    llm_tokens: int = 0
+
+
+class RunDocument(Frozen):
+    """A finished or unfinished run. `restored`: null if nothing was ever changed, true if the original is back."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
+
+    schema_id: Literal["specdoctor.run/1"] = Field(default=SCHEMA, alias="schema")
+    run: str
+    target: str
+    verdict: Verdict
+    headline: str
+    finished: bool
+    causes: tuple[CauseEntry, ...]
+    hypotheses: tuple[HypothesisEntry, ...]
+    measurements: tuple[MeasurementEntry, ...]
+    recommendation: RecommendationEntry | None
+    missing: tuple[str, ...]
+    cost: Cost
+    restored: bool | None
+
+
+def run_document(ledger: Ledger) -> RunDocument:
+    """The document of a run; raises LedgerError if it has not started.
+
+    Without a verdict it is `not-enough-evidence`, and `missing` names what would decide the open hypotheses.
+    """
+    reached = ledger.verdict
+    advice = reached.recommendation if reached else None
+    return RunDocument(
+        run=ledger.run,
+        target=ledger.started.target if ledger.started else "",
+        verdict=reached.verdict if reached else Verdict.NOT_ENOUGH_EVIDENCE,
+        headline=reached.headline if reached else "",
+        finished=ledger.ended is not None,
+        causes=tuple(
+            CauseEntry(
+                cause=c.cause, status=c.status, role=c.role, claim=c.claim, evidence=c.evidence, decides=c.decides
+            )
+            for c in (reached.causes if reached else ())
+        ),
+        hypotheses=tuple(_hypothesis(h) for h in ledger.hypotheses.values()),
+        measurements=tuple(_measurement(m) for m in ledger.measurements),
+        recommendation=RecommendationEntry(
+            launch=advice.launch,
+            rollback=advice.rollback,
+            expected=advice.expected,
+            basis=advice.basis,
+            why=advice.why,
+        )
+        if advice
+        else None,
+        missing=reached.missing if reached else _undecided(ledger),
+        cost=Cost(
+            restarts=ledger.restarts,
+            downtime_s=round(ledger.downtime_s, 3),
+            wall_s=round(max(ledger.last_at - ledger.first_at, 0.0), 3),
+        ),
+        restored=ledger.restored,
+    )
+
+
+def run_json(ledger: Ledger) -> dict[str, JsonValue]:
+    """`run_document` as plain JSON values, with the published key names."""
+    document: dict[str, JsonValue] = run_document(ledger).model_dump(mode="json", by_alias=True)
+    return document
+
+
+def _undecided(ledger: Ledger) -> tuple[str, ...]:
+    return tuple(
+        f"{h.id}: {h.decides}"
+        for h in ledger.hypotheses.values()
+        if h.status in (Status.OPEN, Status.PARKED) and h.decides
+    )
+
+
+def _hypothesis(h: Hypothesis) -> HypothesisEntry:
+    return HypothesisEntry(
+        id=h.id,
+        cause=h.cause,
+        claim=h.claim,
+        predicts=h.prediction.sentence if h.prediction else None,
+        status=h.status,
+        because=h.because,
+        evidence=h.evidence,
+    )
+
+
+def _measurement(m: Measurement) -> MeasurementEntry:
+    accept_length = m.accept_length.value if m.accept_length else None
+    return MeasurementEntry(
+        id=m.id,
+        launch=m.launch,
+        launch_key=m.launch_key,
+        draft_steps=m.spec.draft_steps if m.spec.on else 0,
+        topk=m.spec.topk if m.spec.on else 0,
+        draft_tokens=m.spec.draft_tokens if m.spec.on else 0,
+        concurrency=m.concurrency,
+        throughput_tok_s=m.throughput.value if m.throughput else None,
+        throughput_interval=_interval(m.throughput),
+        accept_length=accept_length if m.spec.on else 1.0,
+        accept_length_interval=_interval(m.accept_length) if m.spec.on else None,
+        step_ms=m.step.value if m.step else None,
+        step_interval=_interval(m.step),
+        requests=m.requests,
+        failed=m.failed,
+        source=m.source,
+        estimator=estimators(m),
+        flags=m.flags,
+        evidence=m.evidence,
+    )
+
+
+def _interval(estimate: Estimate | None) -> Interval | None:
+    return None if estimate is None or estimate.is_typed else (estimate.low, estimate.high)
+
+
+def estimators(m: Measurement) -> str:
+    """How each figure of a measurement was obtained, with the number of samples behind it."""
+    parts = [
+        f"{name}: {e.estimator}" + (f" (n={e.n})" if e.n is not None else "")
+        for name, e in (("throughput", m.throughput), ("accept length", m.accept_length), ("step", m.step))
+        if e is not None and (name != "accept length" or m.spec.on)
+    ]
+    if not m.spec.on:
+        parts.append("accept length: 1 by definition, no speculation")
+    return "; ".join(parts)

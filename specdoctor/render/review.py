@@ -1,0 +1,219 @@
+"""A finished or unfinished run on the terminal: what was found, what is open, what happened when."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+
+from specdoctor.core.errors import UsageError
+from specdoctor.core.estimate import Estimate
+from specdoctor.core.events import Event, EvidenceRecorded
+from specdoctor.core.hypothesis import Hypothesis
+from specdoctor.core.ledger import Ledger, fold
+from specdoctor.core.measurement import Measurement
+from specdoctor.core.model import DECIDED, Status
+from specdoctor.render.asked import rewrites_of
+from specdoctor.render.clean import clean, one_line
+from specdoctor.render.figures import TODO_WORDS, amount, clock, evidence_ids, prediction_and_result
+from specdoctor.render.json_run import estimators
+from specdoctor.render.layout import clip, columns, labelled, pad, paste_lines, wrap
+from specdoctor.render.lines import cited_by, event_line, is_checkpoint
+from specdoctor.render.tables import rewrites_table
+from specdoctor.render.verdict import verdict_text
+
+_HEAD_LINES = 30
+_DATA_CELLS = 600
+_STAMP = 9
+
+
+def review_text(history: Sequence[Event], *, events: bool = False, width: int = 80) -> str:
+    """Summary, verdict, hypotheses, measurements and timeline of a run; with `events`, every event in the timeline.
+
+    Raises LedgerError if the events break the ledger's rules.
+    """
+    ledger = fold(history)
+    sections = [
+        _summary(ledger, width),
+        verdict_text(ledger.verdict, width=width) if ledger.verdict else "",
+        _recommendation(ledger, width),
+        _section("hypotheses", [line for h in ledger.hypotheses.values() for line in _hypothesis(h, ledger, width)]),
+        _section("measurements", _measurements(ledger.measurements, width)),
+        _section("asked for and in force", _asked(ledger, width)),
+        _section("every event" if events else "timeline", _timeline(history, ledger, every=events, width=width)),
+        _next_step(ledger, width),
+    ]
+    return "\n\n".join(s for s in sections if s)
+
+
+def evidence_text(
+    history: Sequence[Event],
+    evidence: str,
+    *,
+    artefact: Callable[[str], bytes] | None = None,
+    width: int = 80,
+) -> str:
+    """One piece of evidence: where it comes from, the words it rests on, what cites it, and its artefact's head.
+
+    `artefact` reads an artefact by name (StoreError if it is gone). Raises UsageError for an id the run does not have.
+    """
+    ledger = fold(history)
+    record = ledger.evidence.get(evidence)
+    if record is None:
+        known = ", ".join(ledger.evidence) or "none"
+        raise UsageError(f"run {ledger.run} has no evidence {evidence!r}", next_step=f"it has: {known}")
+    rows = [
+        (record.evidence, record.summary),
+        ("from", record.source),
+        ("at", clock(record.at - ledger.first_at) + (f", by action {record.action}" if record.action else "")),
+        *_sources(record, ledger),
+        *_figures(record, ledger),
+        *((key, clip(json.dumps(value, ensure_ascii=False), _DATA_CELLS)) for key, value in record.data.items()),
+        *(("cited", line) for line in _citing(record.evidence, history)),
+    ]
+    lines = [line for label, text in rows for line in labelled(one_line(label), text, label_width=12, width=width)]
+    if record.artefact:
+        lines += labelled("artefact", f"{record.artefact}  sha256 {record.sha256 or '?'}", label_width=12, width=width)
+        if artefact is not None:
+            lines += ["", *_head(artefact(record.artefact), width)]
+    return "\n".join(lines)
+
+
+def _section(title: str, lines: Sequence[str]) -> str:
+    return "\n".join([title, *(f"  {line}" for line in lines)]) if lines else ""
+
+
+def _summary(ledger: Ledger, width: int) -> str:
+    begun = datetime.fromtimestamp(ledger.first_at, UTC).strftime("%Y-%m-%d %H:%M UTC")
+    if ledger.ended is not None:
+        state = f"ended with exit code {ledger.ended.exit_code}: {ledger.ended.reason}"
+    else:
+        running = ", ".join(a.started.action for a in ledger.open_actions())
+        state = "unfinished" + (f"; without a known end: {running}" if running else "")
+    restored = {None: "never changed", True: "as it was found", False: "NOT proved to be as it was found"}
+    cost = f"{ledger.restarts} of {ledger.settings.max_restarts} restarts, {clock(ledger.downtime_s)} down"
+    rows = [
+        (f"run {ledger.run}", f"on {ledger.started.target if ledger.started else '?'}, begun {begun}"),
+        ("told", "; ".join(filter(None, (ledger.settings.symptom, *(c.text for c in ledger.claims))))),
+        ("state", f"{state}; {clock(ledger.last_at - ledger.first_at)} from first to last event"),
+        ("server", event_line(ledger.server).removeprefix("server ") if ledger.server else "not looked at"),
+        ("cost", f"{cost}; the server: {restored[ledger.restored]}"),
+    ]
+    return "\n".join(
+        line for label, text in rows if text for line in labelled(label, text, label_width=11, width=width)
+    )
+
+
+def _recommendation(ledger: Ledger, width: int) -> str:
+    advice = ledger.verdict.recommendation if ledger.verdict else None
+    if advice is None:
+        return ""
+    return "\n".join(
+        [
+            *wrap(f"to start ({advice.basis}: {advice.why}):", width),
+            *(f"  {line}" for line in paste_lines(advice.launch, width=width - 2)),
+            "the way back:",
+            *(f"  {line}" for line in paste_lines(advice.rollback, width=width - 2)),
+        ]
+    )
+
+
+def _hypothesis(h: Hypothesis, ledger: Ledger, width: int) -> list[str]:
+    label_width = 14
+    lead = pad(h.id, 4) + h.status.value
+    lines = labelled(lead, f"{h.cause + ': ' if h.cause else ''}{h.claim}", label_width=label_width, width=width - 2)
+    details = [
+        ("", prediction_and_result(h, ledger)),
+        ("", f"because {h.because}" if h.because and h.because not in prediction_and_result(h, ledger) else ""),
+        ("", f"evidence {evidence_ids(h.evidence, most=99)}" if h.evidence else ""),
+        ("", f"would tell: {h.decides}" if h.decides and h.status not in DECIDED else ""),
+        *((TODO_WORDS[t.status], t.content) for t in h.todo if h.status not in DECIDED),
+    ]
+    for word, text in details:
+        if text:
+            lines += labelled(f"    {word}", text, label_width=label_width, width=width - 2)
+    return lines
+
+
+def _measurements(measurements: Sequence[Measurement], width: int) -> list[str]:
+    if not measurements:
+        return []
+    rows = [
+        (
+            m.id,
+            m.launch,
+            f"{m.throughput}" if m.throughput else "no data",
+            _value(m.accept_length) if m.spec.on else "1",
+            _value(m.step),
+            f"{m.requests}" + (f" (+{m.failed} failed)" if m.failed else ""),
+            f"{m.concurrency}",
+            m.evidence,
+        )
+        for m in measurements
+    ]
+    header = ("", "LAUNCH", "TOK/S (95 %)", "ACCEPT LEN", "STEP MS", "REQ", "CONC", "")
+    return columns(header, rows, width=width - 2).split("\n")
+
+
+def _value(estimate: Estimate | None) -> str:
+    return amount(estimate.value) if estimate else "no data"
+
+
+def _asked(ledger: Ledger, width: int) -> list[str]:
+    rewrites = rewrites_of(ledger)
+    return rewrites_table(rewrites, width=width - 2).split("\n") if rewrites else []
+
+
+def _timeline(history: Sequence[Event], ledger: Ledger, *, every: bool, width: int) -> list[str]:
+    return [
+        line
+        for event in history
+        if every or is_checkpoint(event)
+        for line in labelled(clock(event.at - ledger.first_at), event_line(event), label_width=_STAMP, width=width - 2)
+    ]
+
+
+def _next_step(ledger: Ledger, width: int) -> str:
+    if ledger.ended is not None and ledger.restored is not False:
+        return ""
+    why = "the server may not be as it was found" if ledger.restored is False else "the run is unfinished"
+    undecided = [h.id for h in ledger.hypotheses.values() if h.status is Status.OPEN]
+    still = f"; open: {' '.join(undecided)}" if undecided else ""
+    text = f"{why}{still}; go on with:  specdoctor investigate --resume {ledger.run}"
+    return "\n".join(labelled("next", text, label_width=11, width=width))
+
+
+def _sources(record: EvidenceRecorded, ledger: Ledger) -> list[tuple[str, str]]:
+    return [
+        ("quote", f"{s.where}{f':{s.line}' if s.line is not None else ''} {s.key or ''}  {s.quote}")
+        for o in ledger.observations
+        if o.evidence == record.evidence
+        for s in o.observation.sources
+    ]
+
+
+def _figures(record: EvidenceRecorded, ledger: Ledger) -> list[tuple[str, str]]:
+    rows: list[tuple[str, str]] = []
+    for m in ledger.measurements:
+        if m.evidence == record.evidence:
+            named = (("throughput", m.throughput), ("accept len", m.accept_length), ("step", m.step))
+            rows += [(name, e.with_unit()) for name, e in named if e is not None]
+            rows.append(("estimator", estimators(m)))
+    for b in ledger.bounds:
+        if b.evidence == record.evidence:
+            rows += [("bound", b.text), *(("assumes", a) for a in b.assumptions)]
+    return rows
+
+
+def _citing(evidence: str, history: Sequence[Event]) -> list[str]:
+    return [event_line(event) for event in history if evidence in cited_by(event)]
+
+
+def _head(content: bytes, width: int) -> list[str]:
+    if b"\0" in content[:4096]:
+        return [f"binary, {len(content)} bytes"]
+    lines = clean(content.decode("utf-8", errors="replace")).split("\n")
+    shown = [line.expandtabs() for line in lines[:_HEAD_LINES]]
+    cut = [line if len(line) <= width * 3 else f"{line[: width * 3]}..." for line in shown]
+    rest = len(lines) - len(shown)
+    return [*cut, f"({rest} more lines)"] if rest > 0 else cut

@@ -1,0 +1,121 @@
+"""Small tables for the terminal: runs, checks, playbooks, and what was asked for against what is in force."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from typing import NamedTuple
+
+from specdoctor.core import events as ev
+from specdoctor.core.ports import Check
+from specdoctor.core.server import Rewrite
+from specdoctor.render.figures import clock
+from specdoctor.render.layout import columns
+
+RUN_ROW_KINDS = (
+    "run.started",
+    "run.resumed",
+    "action.started",
+    "server.relaunched",
+    "server.restored",
+    "verdict.reached",
+    "run.ended",
+)
+"""The kinds of events that `run_row` looks at; reading only these makes a long list of runs quick."""
+
+
+class RunRow(NamedTuple):
+    """One run in a list. `state` says how it ended, or that it did not; `warning` what must not be overlooked."""
+
+    run: str
+    target: str
+    started_at: float
+    lasted_s: float
+    state: str
+    summary: str
+    warning: str
+
+
+class PlaybookRow(NamedTuple):
+    """One playbook in a list."""
+
+    name: str
+    source: str
+    summary: str
+
+
+def run_row(events: Iterable[ev.Event]) -> RunRow | None:
+    """A run's line from its events (of RUN_ROW_KINDS at least); None if it never started."""
+    started: ev.RunStarted | None = None
+    verdict: ev.VerdictReached | None = None
+    ended: ev.RunEnded | None = None
+    changed = before = False
+    last_at = 0.0
+    for event in events:
+        last_at = event.at
+        match event:
+            case ev.RunStarted():
+                started = event
+            case ev.RunResumed():
+                ended = None
+            case ev.ActionStarted(what="relaunch"):
+                before, changed = changed, True
+            case ev.ServerRelaunched(outcome=outcome):
+                changed = before if outcome.status == "refused" else True
+            case ev.ServerRestored(outcome=restored):
+                changed = not restored.proved
+            case ev.VerdictReached():
+                verdict = event
+            case ev.RunEnded():
+                ended = event
+            case _:
+                continue
+    if started is None:
+        return None
+    state = verdict.verdict.value if verdict else f"ended, {ended.exit_code}" if ended else "unfinished"
+    return RunRow(
+        run=started.run,
+        target=started.target,
+        started_at=started.at,
+        lasted_s=last_at - started.at,
+        state=state,
+        summary=verdict.headline if verdict else ended.reason if ended else started.settings.symptom,
+        warning="server may not be as it was" if changed else "",
+    )
+
+
+def runs_table(rows: Iterable[RunRow], *, width: int = 80) -> str:
+    """One line per run, with its start in universal time."""
+    cells = [
+        (
+            r.run,
+            r.target,
+            datetime.fromtimestamp(r.started_at, UTC).strftime("%Y-%m-%d %H:%M"),
+            clock(r.lasted_s),
+            r.state,
+            "; ".join(part for part in (r.warning.upper(), r.summary) if part),
+        )
+        for r in rows
+    ]
+    return columns(("RUN", "TARGET", "STARTED (UTC)", "LASTED", "STATE", "SUMMARY"), cells, width=width)
+
+
+def checks_table(checks: Iterable[Check], *, width: int = 80) -> str:
+    """Each check with the causes it can see."""
+    cells = [(c.name, " ".join(c.causes), c.summary) for c in checks]
+    return columns(("CHECK", "CAUSES", "ASKS"), cells, width=width)
+
+
+def playbooks_table(rows: Iterable[PlaybookRow], *, width: int = 80) -> str:
+    """Each playbook with where it comes from."""
+    return columns(("PLAYBOOK", "FROM", "SUMMARY"), list(rows), width=width)
+
+
+def rewrites_table(rewrites: Iterable[Rewrite], *, width: int = 80) -> str:
+    """What was asked for against what is in force, with the rule that made the difference."""
+    cells = [(r.key, _or_dash(r.asked), _or_dash(r.effective), r.kind, r.rule) for r in rewrites]
+    return columns(("ARGUMENT", "ASKED", "IN FORCE", "HOW", "RULE"), cells, width=width)
+
+
+def _or_dash(value: str | None) -> str:
+    return "-" if value is None else value
