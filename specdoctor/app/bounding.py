@@ -107,7 +107,7 @@ def _same_steps(facts: Known, bound: Bound, baseline: Estimate, evidence: str, a
     text = (
         f"{steps} {plural}: a cycle takes {facts.cycle.with_unit()}, break-even is an accept length of {break_even}, "
         f"and at most {steps + 1} is possible ({bound.throughput.with_unit()}): "
-        + ("it can never pay" if never else "it can pay")
+        + ("it can never pay" if never else "that it pays is not excluded")
     )
     return ev.BoundComputed(
         at=at,
