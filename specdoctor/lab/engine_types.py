@@ -6,13 +6,13 @@ a line that stands for several terminal updates holds bare carriage returns, as 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
 from specdoctor.lab.world import Model
 
-Phase = Literal["parse", "init", "weights", "memory", "graphs", "http", "warmup", "ready", "failed"]
+Phase = Literal["parse", "init", "weights", "draft", "memory", "graphs", "http", "warmup", "ready", "failed"]
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class Occupancy:
 
 @dataclass(frozen=True)
 class StartupStep:
-    """One piece of a start: wait `delay_s`, then write `lines`; the process then holds `gpu_memory_gb` (by GPU index)."""
+    """One piece of a start: wait `delay_s`, then write `lines`; the process then holds `gpu_memory_gb` (by GPU)."""
 
     delay_s: float
     lines: tuple[str, ...]
@@ -71,7 +71,7 @@ class GenRequest:
 
 @dataclass(frozen=True)
 class Finished:
-    """End of a request: the finish reason as /generate gives it ({"type": "length", "length": n}) and all of meta_info."""
+    """End of a request: its finish reason as /generate gives it ({"type": "length", "length": n}) and all meta_info."""
 
     reason: dict[str, Any]
     meta_info: dict[str, Any]
@@ -116,6 +116,24 @@ class CapturePlan:
 
 
 @dataclass(frozen=True)
+class MemoryPlan:
+    """GPU memory of one rank in GiB: free before loading, then what the server takes, and the tokens its pool holds."""
+
+    free_gb: float
+    weight_gb: float
+    draft_weight_gb: float
+    kv_gb: float
+    draft_kv_gb: float
+    graph_gb: Mapping[str, float]
+    max_total_num_tokens: int
+
+    @property
+    def used_gb(self) -> float:
+        graphs = sum(self.graph_gb.values())
+        return self.weight_gb + self.draft_weight_gb + self.kv_gb + self.draft_kv_gb + graphs
+
+
+@dataclass(frozen=True)
 class Resolved:
     """A command line that parses: effective arguments, the models it loads, and what follows from both.
 
@@ -136,8 +154,8 @@ class Resolved:
     wired_as_trained: bool
     spec_worker: Literal["v1", "v2"] | None
     gpus: tuple[int, ...]
-    max_total_num_tokens: int
-    memory_gb: Mapping[str, float]
+    max_running_requests: int
+    memory: MemoryPlan
     late_failure: LateFailure | None = None
 
     @property
@@ -178,8 +196,13 @@ class Resolved:
         return int(self.args.get("speculative_num_draft_tokens") or 1) if self.speculative else 1
 
     @property
-    def max_running_requests(self) -> int:
-        return int(self.args["max_running_requests"])
+    def release(self) -> tuple[int, int, int]:
+        numbers = self.version.split(".post")[0].split("+")[0].split(".")[:3]
+        return (int(numbers[0]), int(numbers[1]), int(numbers[2]))
+
+    @property
+    def tp_size(self) -> int:
+        return int(self.args["tp_size"])
 
 
 @dataclass(frozen=True)
@@ -204,7 +227,3 @@ class StartupFailure:
     @property
     def lines(self) -> tuple[str, ...]:
         return tuple(line for step in self.steps for line in step.lines)
-
-
-ModelLookup = Mapping[str, Model]
-LogLines = Iterable[str]

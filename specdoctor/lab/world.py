@@ -33,7 +33,7 @@ class Engine(Frozen):
     version: str
     python: str = "3.12.3"
     venv: str = "/opt/venv"
-    packages: dict[str, str] = {}
+    packages: dict[str, str] = Field(default_factory=dict)
 
     @property
     def release(self) -> tuple[int, int, int]:
@@ -99,7 +99,7 @@ class Host(Frozen):
     boot_s: float = 1.0
     container: Container | None = None
     service: Literal["none", "systemd"] = "none"
-    files: dict[str, str] = {}
+    files: dict[str, str] = Field(default_factory=dict)
     dmesg: tuple[str, ...] = ()
 
 
@@ -139,13 +139,15 @@ class Acceptance(Frozen):
 
     as_trained: Conditionals
     otherwise: Conditionals = (0.05,)
-    when_fed: dict[str, Conditionals] = {}
+    when_fed: dict[str, Conditionals] = Field(default_factory=dict)
     """Captured states, as `"out(1) out(29) out(57)"` -> conditionals, where these differ from `otherwise`."""
-    category_odds: dict[str, float] = {}
+    category_odds: dict[str, float] = Field(default_factory=dict)
     prompt_sd: float = 0.12
     temperature_drop: float = Field(default=0.35, ge=0.0, le=1.0)
-    branch_gain: float = Field(default=0.30, ge=0.0, lt=1.0)
-    """Share of the misses of one more branch that the second-best token repairs (topk > 1)."""
+    branch_gain: float = Field(default=0.2, ge=0.0, lt=1.0)
+    """Share of the misses that doubling the branches repairs (topk > 1)."""
+    quantised: Conditionals | None = None
+    """Conditionals when the drafter is loaded under the target's quantisation by inheritance; None: no difference."""
 
     @field_validator("as_trained", "otherwise")
     @classmethod
@@ -171,12 +173,12 @@ class Model(Frozen):
     config: dict[str, Any]
     tensors: tuple[Tensor, ...] = ()
     layout: Literal["llama", "deepseek-moe", "llama-eagle3", "mla-eagle3"] | None = None
-    files: dict[str, str] = {}
+    files: dict[str, str] = Field(default_factory=dict)
     weight_gb: float
     """GiB over all ranks together."""
     shards: int = 1
     kv_kb_per_token: float = 0.0
-    """KiB of KV cache one token takes, over all ranks together."""
+    """KiB of KV cache one token takes on each rank, at the reference tensor-parallel size."""
     load_s: float = 1.0
     cost: ForwardCost
     training: Training = Training()
@@ -252,13 +254,14 @@ class Physics(Frozen):
     gpu_factor: float = 1.0
     host_factor: float = 1.0
     ngram_acceptance: Conditionals = (0.25, 0.45)
+    ngram_lookup_ms: float = 0.4
 
 
 class Launch(Frozen):
     """How the server was started. `{models}`, `{home}` and `{log}` expand in argv, env values and paths."""
 
     argv: tuple[str, ...]
-    env: dict[str, str] = {}
+    env: dict[str, str] = Field(default_factory=dict)
     cwd: str = "{home}"
     log: str = "{home}/sglang.log"
 
@@ -314,7 +317,7 @@ class Truth(Frozen):
     causes: tuple[TrueCause, ...] = ()
     forbidden: tuple[str, ...] = ()
     says: str = ""
-    figures: dict[str, float] = {}
+    figures: dict[str, float] = Field(default_factory=dict)
 
 
 class World(Frozen):

@@ -1,0 +1,88 @@
+"""Token texts that read like text or code, fixed by the prompt: what the pretended model writes."""
+
+from __future__ import annotations
+
+import random
+import re
+import zlib
+from collections.abc import Iterator
+
+from specdoctor.lab.engine_types import Token
+
+_NOUNS = (
+    "server request batch cache queue model token layer kernel schedule buffer weight graph stream worker reply window "
+    "prompt answer index table result driver signal record window branch figure report list value test state"
+).split()
+_VERBS = "reads keeps sends holds starts returns moves shows waits checks splits writes counts takes".split()
+_ADJECTIVES = "small large first last second current next short long simple steady early late full empty common".split()
+_LINKS = "and but while because so then when before after".split()
+_PREPOSITIONS = "in on with from over under for of".split()
+_FUNCTIONS = "load parse merge update collect measure split append encode reduce build check".split()
+_CODE_HINT = re.compile(r"```|\bdef \w+\(|\bclass \w+|\bimport \w+|[{};]\s*$|=>|\bfunction\b|\bcode\b", re.MULTILINE)
+_PIECES = re.compile(r"\s?[A-Za-z]{1,7}|\s?\d{1,3}|\n+|[ \t]+|[^\sA-Za-z\d]")
+
+
+def looks_like_code(text: str) -> bool:
+    """Whether a prompt would be answered with code."""
+    return bool(_CODE_HINT.search(text))
+
+
+def token_id(text: str, vocabulary: int) -> int:
+    """A stable id for a piece of text, above the first 256 ids."""
+    return 256 + zlib.crc32(text.encode("utf-8")) % max(vocabulary - 512, 1)
+
+
+def tokenize(text: str, vocabulary: int) -> tuple[int, ...]:
+    """Split text into about one token per four characters; never empty."""
+    return tuple(token_id(piece, vocabulary) for piece in _PIECES.findall(text)) or (256,)
+
+
+class Continuation:
+    """The text that follows one prompt, token by token, and where it would end by itself."""
+
+    def __init__(self, key: str, *, code: bool, vocabulary: int) -> None:
+        rng = random.Random(f"{key}:text")
+        self.natural_length = int(min(max(rng.lognormvariate(5.9, 0.5), 24), 4096))
+        self._vocabulary = vocabulary
+        self._pieces = _code_pieces(rng) if code else _prose_pieces(rng)
+        self._written: list[Token] = []
+
+    def at(self, position: int) -> Token:
+        """Token number `position` (from 0)."""
+        while len(self._written) <= position:
+            piece = next(self._pieces)
+            self._written.append(Token(token_id(piece, self._vocabulary), piece))
+        return self._written[position]
+
+
+def _prose_pieces(rng: random.Random) -> Iterator[str]:
+    sentences = 0
+    while True:
+        yield from ("The", " " + rng.choice(_ADJECTIVES), " " + rng.choice(_NOUNS), " " + rng.choice(_VERBS))
+        yield from (" the", " " + rng.choice(_NOUNS))
+        for _ in range(rng.randrange(3)):
+            yield " " + rng.choice(_PREPOSITIONS)
+            yield from (" the", " " + rng.choice(_NOUNS))
+        if rng.random() < 0.5:
+            yield from (
+                ",",
+                " " + rng.choice(_LINKS),
+                " the",
+                " " + rng.choice(_NOUNS),
+                " " + rng.choice(_VERBS),
+                " it",
+            )
+        sentences += 1
+        yield from (".", "\n\n") if sentences % 4 == 0 else (".", " ")
+
+
+def _code_pieces(rng: random.Random) -> Iterator[str]:
+    while True:
+        name, argument = rng.choice(_FUNCTIONS), rng.choice(_NOUNS)
+        yield from ("def", " " + name, "_" + argument, "(", argument, ",", " limit", "=", str(rng.randrange(1, 99)))
+        yield from (")", ":", "\n", "    ")
+        for _ in range(rng.randrange(2, 6)):
+            left = rng.choice(_NOUNS)
+            yield from (left, " =", " " + rng.choice(_FUNCTIONS), "(", rng.choice(_NOUNS), ",", " " + argument, ")")
+            yield from ("\n", "    ")
+        yield from ("return", " " + argument, "\n\n", "\n")

@@ -1,0 +1,178 @@
+"""Model folders on disk: config.json and safetensors whose headers are true and whose data are mostly holes.
+
+A folder's weights are recognised by the checkpoint mark in their header, so a copy (or a folder of links) with an
+edited config.json is the same checkpoint under other settings.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import random
+import struct
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from specdoctor.lab.tensor_layouts import layout_tensors
+from specdoctor.lab.world import Model, Tensor, World
+
+_SIZES = {"BF16": 2, "F16": 2, "F32": 4, "I64": 8, "I32": 4, "U8": 1, "BOOL": 1, "F8_E4M3": 1}
+_NOISE_LIMIT_BYTES = 8 << 20
+_MARK = "checkpoint"
+
+
+def checkpoint_mark(world: World, model: Model) -> str:
+    """Name of a checkpoint's content, the same in every copy of its files."""
+    return hashlib.sha256(f"{world.name}/{model.id}".encode()).hexdigest()[:16]
+
+
+def model_tensors(model: Model) -> tuple[Tensor, ...]:
+    """All tensors of a model: those of its layout, replaced and completed by the ones it lists."""
+    listed = {tensor.name: tensor for tensor in model.tensors}
+    found = [listed.pop(tensor.name, tensor) for tensor in layout_tensors(model)]
+    return (*found, *listed.values())
+
+
+def write_models(world: World, root: Path) -> dict[str, Path]:
+    """Write every model folder of a world below `root` (which stands for `{models}`); model id -> folder."""
+    folders = {}
+    for model in world.models:
+        folder = Path(world.expand(model.path, models=str(root)))
+        write_model(world, model, folder)
+        folders[model.id] = folder
+    return folders
+
+
+def write_model(world: World, model: Model, folder: Path) -> None:
+    """Write one model folder: config, further text files, weights."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "config.json").write_text(json.dumps(model.config, indent=2) + "\n", encoding="utf-8")
+    for name, text in model.files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    tensors = model_tensors(model)
+    if not tensors:
+        return
+    mark = checkpoint_mark(world, model)
+    if model.shards <= 1:
+        _write_file(folder / "model.safetensors", tensors, mark, model)
+        return
+    weight_map: dict[str, str] = {}
+    total = 0
+    for number, shard in enumerate(_split(tensors, model.shards), start=1):
+        name = f"model-{number:05d}-of-{model.shards:05d}.safetensors"
+        total += _write_file(folder / name, shard, mark, model)
+        weight_map |= {tensor.name: name for tensor in shard}
+    index = {"metadata": {"total_size": total}, "weight_map": weight_map}
+    (folder / "model.safetensors.index.json").write_text(json.dumps(index), encoding="utf-8")
+
+
+def _split(tensors: Sequence[Tensor], shards: int) -> Iterator[Sequence[Tensor]]:
+    for number in range(shards):
+        yield tensors[len(tensors) * number // shards : len(tensors) * (number + 1) // shards]
+
+
+def _bytes(tensor: Tensor) -> int:
+    count = 1
+    for size in tensor.shape:
+        count *= size
+    return count * _SIZES[tensor.dtype]
+
+
+def _write_file(path: Path, tensors: Sequence[Tensor], mark: str, model: Model) -> int:
+    header: dict[str, Any] = {"__metadata__": {"format": "pt", _MARK: mark}}
+    offset = 0
+    for tensor in tensors:
+        end = offset + _bytes(tensor)
+        header[tensor.name] = {"dtype": tensor.dtype, "shape": list(tensor.shape), "data_offsets": [offset, end]}
+        offset = end
+    text = json.dumps(header, separators=(",", ":")).encode()
+    text += b" " * (-len(text) % 8)
+    with path.open("wb") as file:
+        file.write(struct.pack("<Q", len(text)) + text)
+        begin = file.tell()
+        file.truncate(begin + offset)
+        for tensor in tensors:
+            if tensor.fill != "zeros":
+                file.seek(begin + header[tensor.name]["data_offsets"][0])
+                file.write(_data(tensor, model))
+    return offset
+
+
+def _data(tensor: Tensor, model: Model) -> bytes:
+    if tensor.fill in {"d2t", "t2d"}:
+        return _vocabulary_map(tensor, model)
+    size = min(_bytes(tensor), _NOISE_LIMIT_BYTES)
+    row = max(_bytes(tensor) // max(tensor.shape[0], 1), 1)
+    size = max(size // row, 1) * row
+    rng = random.Random(f"{model.id}:{tensor.name}")
+    # bfloat16 values of both signs around 0.015 to 0.03: the upper byte holds sign and most of the exponent.
+    low, high = rng.randbytes(size // 2), rng.randbytes(size // 2)
+    out = bytearray(size - size % 2)
+    out[0::2] = bytes(byte | 0x80 if byte & 1 else byte & 0x7F for byte in low)
+    out[1::2] = bytes(0x3C | (byte & 0x80) for byte in high)
+    return bytes(out)
+
+
+def _vocabulary_map(tensor: Tensor, model: Model) -> bytes:
+    vocabulary = int(model.config.get("vocab_size", 0))
+    drafted = int(model.config.get("draft_vocab_size") or vocabulary)
+    kept = [index * vocabulary // drafted for index in range(drafted)]
+    if tensor.fill == "d2t":
+        return struct.pack(f"<{drafted}q", *(target - index for index, target in enumerate(kept)))
+    flags = bytearray(vocabulary)
+    for target in kept:
+        flags[target] = 1
+    return bytes(flags)
+
+
+class ModelFolders(Mapping[str, Model]):
+    """What lies in model folders right now, by path: looks at the disk whenever it is asked."""
+
+    def __init__(self, root: Path, world: World) -> None:
+        self._root = root
+        self._known = {checkpoint_mark(world, model): model for model in world.models}
+
+    def __getitem__(self, path: str) -> Model:
+        folder = Path(path)
+        found = self._read(folder)
+        if found is None:
+            raise KeyError(path)
+        return found
+
+    def __iter__(self) -> Iterator[str]:
+        folders = sorted(path.parent for path in self._root.glob("**/config.json"))
+        return (str(folder) for folder in folders if self._read(folder) is not None)
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+    def _read(self, folder: Path) -> Model | None:
+        try:
+            config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+            weights = sorted(folder.glob("*.safetensors"))
+            mark = read_mark(weights[0]) if weights else None
+        except (OSError, ValueError):
+            return None
+        model = self._known.get(mark or "")
+        if model is None or not isinstance(config, dict):
+            return None
+        return model.model_copy(update={"config": config, "path": str(folder)})
+
+
+def read_mark(path: Path) -> str | None:
+    """The checkpoint mark in a safetensors header; None without one. Raises OSError and ValueError."""
+    with path.open("rb") as file:
+        size = int.from_bytes(file.read(8), "little")
+        if size > 100 << 20:
+            raise ValueError(f"{path}: not a safetensors file")
+        header = json.loads(file.read(size))
+    mark = header.get("__metadata__", {}).get(_MARK)
+    return str(mark) if mark is not None else None
+
+
+def scan_models(root: Path, world: World) -> ModelFolders:
+    """The model folders that a start on this host can see, for `engine_core.resolve`."""
+    return ModelFolders(root, world)
