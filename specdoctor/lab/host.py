@@ -159,6 +159,7 @@ class PracticeHost:
             "LOGNAME": self.user,
             "SHELL": "/bin/sh",
             "LANG": "C.UTF-8",
+            "TZ": "UTC",
             "PS1": f"{self.user}@{self.world.host.name}:$PWD$ ",
             "VIRTUAL_ENV": str(self.state_dir),
             "PYTHONPATH": str(site_packages(self.state_dir)),
@@ -176,6 +177,13 @@ class PracticeHost:
         """A path or argument of the world, with this host's real folders."""
         log = self.world.expand(self.world.launch.log, models=str(self.models_dir), home=str(self.home))
         return self.world.expand(text, models=str(self.models_dir), home=str(self.home), log=log)
+
+    def place(self, path: str) -> Path:
+        """Where a file of the world lies: under home or models, else under `files` with its whole path."""
+        expanded = Path(self.expand(path))
+        if expanded.is_relative_to(self.state_dir):
+            return expanded
+        return self.state_dir / "files" / expanded.relative_to(expanded.anchor)
 
     def _take_folder(self) -> None:
         self.state_dir.mkdir(parents=True, exist_ok=True)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
@@ -53,7 +53,7 @@ class HttpAnswer:
     body: bytes = b""
     content_type: str | None = "application/json"
     headers: dict[str, str] = field(default_factory=dict)
-    stream: AsyncIterator[bytes] | None = None
+    stream: AsyncGenerator[bytes, None] | None = None
 
     @staticmethod
     def of_json(value: Any, *, status: int = 200) -> HttpAnswer:
@@ -242,9 +242,10 @@ def _write_head(writer: asyncio.StreamWriter, answer: HttpAnswer, *, keep: bool)
     writer.write(("\r\n".join(lines) + "\r\n\r\n").encode("latin-1"))
 
 
-async def _send_stream(writer: asyncio.StreamWriter, stream: AsyncIterator[bytes]) -> None:
-    async for piece in stream:
-        writer.write(b"%x\r\n%b\r\n" % (len(piece), piece))
-        await writer.drain()
+async def _send_stream(writer: asyncio.StreamWriter, stream: AsyncGenerator[bytes, None]) -> None:
+    async with contextlib.aclosing(stream):
+        async for piece in stream:
+            writer.write(b"%x\r\n%b\r\n" % (len(piece), piece))
+            await writer.drain()
     writer.write(b"0\r\n\r\n")
     await writer.drain()

@@ -78,6 +78,19 @@ def noted_processes(state: Path) -> Iterator[tuple[int, bool]]:
             yield pid, start_ticks(pid) == record["ticks"]
 
 
+def note_ready(state: Path, pid: int) -> None:
+    """Record that this server serves now."""
+    write_atomically(state / "run" / "ready", str(pid))
+
+
+def ready_server(state: Path) -> int | None:
+    """The server that became ready last."""
+    try:
+        return int((state / "run" / "ready").read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return None
+
+
 def hold_gpu(state: Path, pid: int, *, title: str, memory_mib: Mapping[int, int], busy: float = 0.0) -> None:
     """Record what `pid` holds. `busy` is the share of recent time in which it kept its GPUs at work."""
     record = {

@@ -1,0 +1,147 @@
+"""Brings a practice host to the moment at which its world begins: models on disk, log written, server started.
+
+The server is started as its user would have: `nohup`, own session, output appended to a log file.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import shlex
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from specdoctor.core.model import Frozen
+from specdoctor.lab.errors import LabError
+from specdoctor.lab.host import PracticeHost
+from specdoctor.lab.lab_state import ready_server, start_ticks
+from specdoctor.lab.past import Past, leave_past
+from specdoctor.lab.python_tree import PACKAGE_ROOT
+from specdoctor.lab.ssh_access import LOOPBACK
+from specdoctor.lab.tensors import write_models
+
+POLL_S = 0.02
+LOG_TAIL_LINES = 15
+
+
+class Booted(Frozen):
+    """What runs on the host now. `pid` is None when the world's server is down."""
+
+    pid: int | None
+    port: int
+    log: Path
+
+
+def boot(host: PracticeHost, *, wait_s: float | None = 120.0, server_port: int | None = None) -> Booted:
+    """Set the scene on a started host. `wait_s` None: do not wait until the server is ready.
+
+    `server_port` replaces the world's HTTP port; without it, a free one is taken when the world's is in use.
+    Raises LabError when the server ends or is not ready in time; the message holds the end of its log.
+    """
+    world = host.world
+    write_models(world, host.models_dir)
+    for path, text in world.host.files.items():
+        target = host.place(path)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(text, encoding="utf-8")
+    log = Path(host.expand(world.launch.log))
+    log.parent.mkdir(parents=True, exist_ok=True)
+    argv, port = with_port([host.expand(word) for word in world.launch.argv], wanted=server_port)
+    if world.server.state == "down":
+        from specdoctor.lab.dead_server import write_log
+
+        write_log(host, argv, log)
+        return Booted(pid=None, port=port, log=log)
+    leave_past(host.state_dir, Past(started_s_ago=world.server.started_s_ago, history=world.history))
+    pid = launch(host, argv, env=world.launch.env, log=log)
+    if wait_s is not None:
+        wait_ready(host, pid, log=log, timeout_s=wait_s)
+    if world.live_traffic is not None:
+        start_traffic(host, argv, port)
+    return Booted(pid=pid, port=port, log=log)
+
+
+def with_port(argv: Sequence[str], *, wanted: int | None) -> tuple[list[str], int]:
+    """The command line with the HTTP port to use, and that port."""
+    words = list(argv)
+    place = next((i + 1 for i, word in enumerate(words[:-1]) if word == "--port"), None)
+    declared = int(words[place]) if place is not None else 30000
+    port = wanted if wanted is not None else declared if _is_free(declared) else _free_port()
+    if port != declared:
+        words = [*words, "--port", str(port)] if place is None else [*words[:place], str(port), *words[place + 1 :]]
+    return words, port
+
+
+def _is_free(port: int) -> bool:
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((LOOPBACK, port))
+        except OSError:
+            return False
+    return True
+
+
+def _free_port() -> int:
+    """A port that is free now, outside the range that outgoing connections use."""
+    for port in random.SystemRandom().sample(range(20000, 32000), 200):
+        if _is_free(port):
+            return port
+    raise LabError("no free port between 20000 and 32000 on 127.0.0.1")
+
+
+def launch(host: PracticeHost, argv: Sequence[str], *, env: Mapping[str, str], log: Path) -> int:
+    """Start a command on the host in the background, as from a shell; returns its pid."""
+    settings = [f"{name}={host.expand(value)}" for name, value in env.items()]
+    command = " ".join(shlex.quote(word) for word in (["env", *settings, *argv] if settings else argv))
+    line = f"nohup {command} >> {shlex.quote(str(log))} 2>&1 < /dev/null & echo $!"
+    shell = subprocess.run(
+        ["/bin/sh", "-c", line],
+        env=host.environment,
+        cwd=host.expand(host.world.launch.cwd),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        start_new_session=True,
+        check=True,
+        text=True,
+    )
+    return int(shell.stdout)
+
+
+def wait_ready(host: PracticeHost, pid: int, *, log: Path, timeout_s: float) -> None:
+    """Wait until the server says that it is ready. Raises LabError when it ends first or takes too long."""
+    deadline = time.monotonic() + timeout_s
+    while ready_server(host.state_dir) != pid:
+        if start_ticks(pid) is None:
+            raise LabError(f"the practice server ended during its start; its log ends with\n{_tail(log)}")
+        if time.monotonic() > deadline:
+            raise LabError(
+                f"the practice server was not ready after {timeout_s:.0f} s; its log ends with\n{_tail(log)}"
+            )
+        time.sleep(POLL_S)
+
+
+def _tail(log: Path) -> str:
+    lines = log.read_text(encoding="utf-8", errors="replace").splitlines() if log.exists() else []
+    return "\n".join(line[:300] for line in lines[-LOG_TAIL_LINES:])
+
+
+def start_traffic(host: PracticeHost, argv: Sequence[str], port: int) -> None:
+    """Start the world's clients in a process of their own; they come back by themselves after a restart."""
+    program = (
+        f"import sys; sys.path[:0] = {[str(PACKAGE_ROOT), *(p for p in sys.path if p.endswith('site-packages'))]!r}; "
+        "from specdoctor.lab.traffic import main; sys.exit(main(sys.argv[1:]))"
+    )
+    keys = [argv[i + 1] for i, word in enumerate(argv[:-1]) if word == "--api-key"]
+    subprocess.Popen(
+        [os.path.realpath(sys.executable), "-I", "-S", "-c", program, str(host.state_dir), str(port), *keys],
+        env=host.environment,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
