@@ -1,0 +1,200 @@
+"""The one place that names concrete classes: everything above asks here, everything below knows ports only.
+
+Nothing heavy is imported before the function that needs it is called.
+"""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from specdoctor.app.run import Run
+    from specdoctor.core.engine import Engine
+    from specdoctor.core.events import RunSettings, RunStarted
+    from specdoctor.core.operations import Clock, Operations
+    from specdoctor.core.ports import Approver, Check, Onlooker, Planner
+    from specdoctor.render.live import LiveConsole
+    from specdoctor.store.mirrored import MirroredStore
+    from specdoctor.transports.ssh_host_key import Notice
+    from specdoctor.transports.ssh_keys import AskPassphrase
+
+CHECKS = "specdoctor.checks"
+ENGINES = "specdoctor.engines"
+TRANSCRIPTS = "transcripts"
+CHECKPOINTS = "checkpoints.db"
+
+
+class WallClock:
+    """The time of this machine."""
+
+    def now(self) -> float:
+        return time.time()
+
+    def sleep(self, seconds: float) -> None:
+        time.sleep(seconds)
+
+
+def _exposed(package: str, name: str) -> list[Any]:
+    """The object `name` of every module of a package that has one: a new file needs no list to be put on."""
+    folder = importlib.import_module(package)
+    modules = [importlib.import_module(f"{package}.{m.name}") for m in pkgutil.iter_modules(folder.__path__)]
+    return [getattr(module, name) for module in modules if hasattr(module, name)]
+
+
+def all_checks() -> tuple[Check, ...]:
+    """Every check, sorted by name."""
+    return tuple(sorted(_exposed(CHECKS, "check"), key=lambda check: str(check.name)))
+
+
+def all_engines() -> tuple[Engine, ...]:
+    """Every engine adapter, sorted by name."""
+    return tuple(sorted(_exposed(ENGINES, "engine"), key=lambda engine: str(engine.name)))
+
+
+def open_store(*, database: Path | None = None, transcripts: Path | None = None) -> MirroredStore:
+    """The run database (the user's own unless named) with its transcripts (`transcripts/` here unless named)."""
+    from specdoctor.store.mirrored import MirroredStore
+    from specdoctor.store.redaction import Redactor
+    from specdoctor.store.runs import SqliteStore, default_path
+    from specdoctor.store.transcript import TranscriptWriter
+
+    redactor = Redactor()
+    return MirroredStore(
+        SqliteStore(database or default_path(), redactor=redactor),
+        TranscriptWriter(transcripts or Path(TRANSCRIPTS), redactor=redactor),
+    )
+
+
+def close_store(store: MirroredStore) -> None:
+    """Flush and close both halves."""
+    store.transcript.close()
+    store.store.close()
+
+
+def checkpoints_of(store: MirroredStore) -> Path:
+    """Where the graph keeps its checkpoints: beside the run database."""
+    return store.store.path.with_name(CHECKPOINTS)
+
+
+def connect_operations(
+    target: str,
+    *,
+    ssh_config: Path | None = None,
+    accept_new: bool = False,
+    interpreter: str | None = None,
+    ask_passphrase: AskPassphrase | None = None,
+    on_notice: Notice | None = None,
+) -> Operations:
+    """Log in to `target` and offer what can be done there. Raises UsageError and the subclasses of TargetError."""
+    from specdoctor.operations.remote import RemoteOperations
+    from specdoctor.transports.connect import connect
+
+    host = connect(
+        target,
+        config_file=str(ssh_config) if ssh_config else None,
+        accept_new=accept_new,
+        ask_passphrase=ask_passphrase,
+        on_notice=on_notice,
+    )
+    return RemoteOperations(host, target=target, interpreter=interpreter)
+
+
+def facts_operations(files: Sequence[Path]) -> Operations:
+    """Operations over facts that somebody gathered by hand: only reading is possible."""
+    from specdoctor.operations.facts_file import FactsFileOperations
+
+    return FactsFileOperations(files)
+
+
+def planner_for(settings: RunSettings) -> Planner:
+    """The planner that a run's settings name. Raises UsageError for a playbook with faults."""
+    if settings.planner == "playbook":
+        from specdoctor.planners.playbook import PlaybookPlanner, load_playbook
+
+        return PlaybookPlanner(load_playbook(Path(settings.playbook or "")))
+    from specdoctor.planners.rules import RulePlanner
+
+    return RulePlanner()
+
+
+def onlooker_for(*, live: bool) -> LiveConsole | Onlooker:
+    """The live screen on a terminal, else plain lines; both write to standard error."""
+    if live:
+        from specdoctor.render.live import LiveConsole
+
+        return LiveConsole()
+    from specdoctor.render.plain import PlainConsole
+
+    return PlainConsole()
+
+
+def approver_for(*, terminal: bool) -> Approver:
+    """Somebody who asks on the terminal; without one nobody is asked, and the run waits for a resume."""
+    from specdoctor.render.approval import NobodyToAsk, TerminalApprover
+
+    return TerminalApprover() if terminal else NobodyToAsk()
+
+
+def new_run(
+    *,
+    store: MirroredStore,
+    operations: Operations,
+    settings: RunSettings,
+    onlooker: Onlooker,
+    approver: Approver,
+    clock: Clock | None = None,
+) -> Run:
+    """A run under a fresh id with its first event written."""
+    from specdoctor.app.investigation import start
+
+    run = _run(store.store.free_run_id(), store, operations, settings, onlooker, approver, clock)
+    start(run, settings)
+    return run
+
+
+def resumed_run(
+    run_id: str,
+    *,
+    store: MirroredStore,
+    operations: Operations,
+    onlooker: Onlooker,
+    approver: Approver,
+    clock: Clock | None = None,
+) -> Run:
+    """A run to go on with: nothing is loaded or done yet, that is `investigation.resume`."""
+    settings = stored_start(store, run_id).settings
+    return _run(run_id, store, operations, settings, onlooker, approver, clock)
+
+
+def stored_start(store: MirroredStore, run_id: str) -> RunStarted:
+    """The first event of a stored run, by its whole id."""
+    return next(started for started in store.runs() if started.run == run_id)
+
+
+def _run(
+    run_id: str,
+    store: MirroredStore,
+    operations: Operations,
+    settings: RunSettings,
+    onlooker: Onlooker,
+    approver: Approver,
+    clock: Clock | None,
+) -> Run:
+    from specdoctor.app.run import Run
+
+    return Run(
+        id=run_id,
+        store=store,
+        operations=operations,
+        engines=all_engines(),
+        checks=all_checks(),
+        planner=planner_for(settings),
+        approver=approver,
+        onlooker=onlooker,
+        clock=clock or WallClock(),
+    )

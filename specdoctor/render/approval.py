@@ -1,0 +1,51 @@
+"""Asking a person for a yes, on the terminal."""
+
+from __future__ import annotations
+
+import sys
+from typing import TextIO
+
+from specdoctor.core.ports import Answer, Batch
+from specdoctor.render.clean import clean
+
+CHOICES = "[y] this one  [a] all of this run  [n] no  [c] show commands"
+
+
+class NobodyToAsk:
+    """No terminal, so no question: the run waits, and can be resumed."""
+
+    def ask(self, batch: Batch) -> Answer | None:
+        return None
+
+
+class TerminalApprover:
+    """Prints the batch on standard error and reads one word. No answer, or the end of the input, is a no."""
+
+    def __init__(self, *, asked: TextIO | None = None, answers: TextIO | None = None, name: str = "terminal") -> None:
+        self._asked = asked or sys.stderr
+        self._answers = answers or sys.stdin
+        self._name = name
+
+    def ask(self, batch: Batch) -> Answer | None:
+        self._say(f"\n{batch.text}\n")
+        verb = batch.risk.word.capitalize()
+        while True:
+            self._say(f"{verb}?  {CHOICES} ", end="")
+            line = self._answers.readline()
+            match line.strip().lower():
+                case "y" | "yes":
+                    return Answer(granted=True, scope="once", by=self._name)
+                case "a" | "all":
+                    return Answer(granted=True, scope="run", by=self._name)
+                case "c":
+                    self._say("\n".join(f"  {command}" for command in batch.commands) or "  no command")
+                case "" | "n" | "no":
+                    if not line:
+                        self._say("")
+                    return Answer(granted=False, by=self._name)
+                case _:
+                    self._say("  y, a, n or c; nothing is a no")
+
+    def _say(self, text: str, *, end: str = "\n") -> None:
+        self._asked.write(clean(text) + end)
+        self._asked.flush()
