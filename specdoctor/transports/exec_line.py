@@ -27,9 +27,9 @@ _RESERVED_WORDS = frozenset(
 
 # A limit on the host itself ends what outlives a broken connection, and what a server will not signal for us (OpenSSH
 # signals no session of root). It is used where `timeout` knows -k. The blank before $( keeps a program whose name
-# starts with a dash from being read as an option of eval.
+# starts with a dash from being read as an option of eval. `exec` makes the limit the process that the server signals.
 _WRAPPER = (
-    'sh -c \'s=" $(printf %b "$1")"; '
+    'exec sh -c \'s=" $(printf %b "$1")"; '
     'timeout -k {kill_after_s} 9 true 2>/dev/null && exec timeout -k {kill_after_s} "$2" sh -c "$s"; '
     "eval \"$s\"' sh '{escaped}' {limit_s}"
 )

@@ -20,7 +20,7 @@ KILL_GRACE_S = HOST_LIMIT_MARGIN_S + HOST_KILL_AFTER_S + 1.0
 """Long enough to see the host's own limit end a command that the server does not signal for us."""
 
 NO_STATUS = -1
-_POLL_S = 0.25
+_POLL_S = 0.1
 _DRAIN_S = 0.02
 _CHUNK_BYTES = 65536
 _MSG_CHANNEL_REQUEST = 98  # RFC 4254, section 9
