@@ -22,7 +22,7 @@ class GpuState:
     causes = ("ENV-3",)
 
     def judge(self, scene: Scene) -> tuple[Observation, ...]:
-        command = scene.facts.commands.get("gpu")
+        command = scene.facts.commands.get("gpus")
         rows = gpu_rows(command.stdout) if command else []
         if not rows:
             why = command.error if command and command.error else "no GPU table was read"
