@@ -1,0 +1,66 @@
+"""Changes to a launch line."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from specdoctor.core.launch import ORIGINAL, LaunchChange, apply_change
+
+BASE = (
+    "python3",
+    "-m",
+    "sglang.launch_server",
+    "--model-path",
+    "/m",
+    "--speculative-num-steps",
+    "1",
+    "--port",
+    "30000",
+)
+
+
+@pytest.mark.parametrize(
+    ("argv", "change", "expected"),
+    [
+        (BASE, ORIGINAL, BASE),
+        (
+            BASE,
+            LaunchChange(label="x", set_flags={"--speculative-num-steps": ("15",)}),
+            (*BASE[:6], "15", *BASE[7:]),
+        ),
+        (
+            ("s", "--a=1", "--b", "2"),
+            LaunchChange(label="x", set_flags={"--a": ("9",)}, remove_flags=("--b",)),
+            ("s", "--a", "9"),
+        ),
+        (
+            ("s", "--off", "word", "--b"),
+            LaunchChange(label="x", remove_flags=("--off",), switches=("--off",)),
+            ("s", "word", "--b"),
+        ),
+        (("s", "--l", "1", "2", "3", "--b"), LaunchChange(label="x", remove_flags=("--l",)), ("s", "--b")),
+        (("s", "--a", "1", "--a", "2"), LaunchChange(label="x", set_flags={"--a": ("3",)}), ("s", "--a", "3")),
+        (("s",), LaunchChange(label="x", set_flags={"--b": (), "--a": ("1",)}), ("s", "--a", "1", "--b")),
+    ],
+)
+def test_changes(argv: tuple[str, ...], change: LaunchChange, expected: tuple[str, ...]) -> None:
+    assert apply_change(argv, change) == expected
+
+
+def test_key_tells_changes_apart_and_not_their_names() -> None:
+    one = LaunchChange(label="one", set_flags={"--a": ("1",)})
+    assert one.key == LaunchChange(label="two", set_flags={"--a": ("1",)}).key
+    assert one.key != LaunchChange(label="one", set_flags={"--a": ("2",)}).key
+    assert ORIGINAL.key == "original"
+
+
+@given(st.lists(st.sampled_from([("--a", "1"), ("--b", "x y"), ("--c=3",), ("--d", "4"), ("--e",)]), max_size=8))
+def test_a_change_applied_twice_is_applied_once(pairs: list[tuple[str, ...]]) -> None:
+    words = [word for pair in pairs for word in pair]
+    change = LaunchChange(label="x", set_flags={"--a": ("7",)}, remove_flags=("--b", "--c"))
+    once = apply_change(("s", *words), change)
+    assert apply_change(once, change) == once
+    assert "--b" not in once
+    assert once.count("--a") == 1

@@ -1,0 +1,138 @@
+"""The ledger refuses what breaks the rules of a run, and folds the same in any split."""
+
+from __future__ import annotations
+
+import pytest
+
+from specdoctor.core import events as ev
+from specdoctor.core.errors import LedgerError
+from specdoctor.core.hypothesis import Hypothesis, Prediction, TodoItem, TodoStatus
+from specdoctor.core.launch import LaunchChange, LaunchOutcome, RestoreOutcome
+from specdoctor.core.ledger import Ledger, fold
+from specdoctor.core.model import Risk, Status
+from specdoctor.core.moves import Relaunch
+from specdoctor.core.server import ServerRef
+
+CHANGE = LaunchChange(label="without speculation", remove_flags=("--speculative-algorithm",))
+NEW = ServerRef(pid=7, start_ticks=70, port=30000)
+
+
+def started() -> Ledger:
+    return fold([ev.RunStarted(run="r1", target="t", settings=ev.RunSettings(), tool_version="0")])
+
+
+def hypothesis(prediction: bool = True) -> Hypothesis:
+    predicts = Prediction(metric="throughput_tok_s", op=">=", value=90.0, under=CHANGE.key) if prediction else None
+    return Hypothesis(
+        id="H1",
+        key="k",
+        cause="CFG-3",
+        claim="c",
+        answers="explains",
+        prediction=predicts,
+        todo=(TodoItem(id="H1.1", content="launch with more"),),
+    )
+
+
+def relaunch_started(action: str = "A1") -> ev.ActionStarted:
+    move = Relaunch(change=CHANGE, hypotheses=("H1",)).model_dump(mode="json")
+    return ev.ActionStarted(action=action, what="relaunch", risk=Risk.RESTART, move=move, hypotheses=("H1",))
+
+
+def evidence(name: str = "E1") -> ev.EvidenceRecorded:
+    return ev.EvidenceRecorded(evidence=name, action=None, source="bench", summary="s")
+
+
+def test_nothing_closes_without_evidence() -> None:
+    ledger = started()
+    ledger.apply(ev.HypothesisOpened(hypothesis=hypothesis()))
+    with pytest.raises(LedgerError, match="without evidence"):
+        ledger.apply(ev.HypothesisClosed(hypothesis="H1", status=Status.FALSIFIED, because="b", evidence=()))
+    with pytest.raises(LedgerError, match="not recorded"):
+        ledger.apply(ev.HypothesisClosed(hypothesis="H1", status=Status.SUPPORTED, because="b", evidence=("E9",)))
+    assert ledger.hypotheses["H1"].status is Status.OPEN
+
+
+def test_a_decided_hypothesis_stays_decided() -> None:
+    ledger = fold([evidence(), ev.HypothesisOpened(hypothesis=hypothesis())], started())
+    closed = ev.HypothesisClosed(hypothesis="H1", status=Status.FALSIFIED, because="b", evidence=("E1",))
+    ledger.apply(closed)
+    with pytest.raises(LedgerError, match="already falsified"):
+        ledger.apply(closed)
+
+
+def test_a_restart_needs_a_prediction() -> None:
+    ledger = started()
+    ledger.apply(ev.HypothesisOpened(hypothesis=hypothesis(prediction=False)))
+    with pytest.raises(LedgerError, match="predicts"):
+        ledger.apply(relaunch_started())
+    assert not ledger.actions
+
+
+def test_an_action_starts_once_and_ends_once() -> None:
+    ledger = fold([ev.HypothesisOpened(hypothesis=hypothesis())], started())
+    ledger.apply(relaunch_started())
+    with pytest.raises(LedgerError, match="already started"):
+        ledger.apply(relaunch_started())
+    end = ev.ActionEnded(action="A1", outcome="done", summary="s", duration_s=1.0)
+    ledger.apply(end)
+    with pytest.raises(LedgerError, match="twice"):
+        ledger.apply(end)
+
+
+def test_changed_from_the_first_moment_of_a_restart_until_proved_restored() -> None:
+    ledger = fold([ev.HypothesisOpened(hypothesis=hypothesis())], started())
+    assert ledger.restored is None
+    ledger.apply(relaunch_started())
+    assert ledger.changed
+    assert ledger.current_launch is None
+    assert ledger.restarts == 1
+    ledger.apply(evidence())
+    outcome = LaunchOutcome(action="A1", status="ready", server=NEW, downtime_s=9.0)
+    ledger.apply(ev.ServerRelaunched(change=CHANGE, spec=None, outcome=outcome, evidence="E1"))
+    ledger.apply(ev.ActionEnded(action="A1", outcome="done", summary="s", duration_s=1.0))
+    assert ledger.current_launch == CHANGE
+    assert ledger.current_server == NEW
+    assert ledger.restored is False
+    bad = RestoreOutcome(action="A2", status="restored", server=NEW, equal={"argv": True, "env": False})
+    ledger.apply(ev.ServerRestored(outcome=bad, evidence="E1"))
+    assert ledger.restored is False
+    good = bad.model_copy(update={"equal": {"argv": True, "env": True}})
+    ledger.apply(ev.ServerRestored(outcome=good, evidence="E1"))
+    assert ledger.restored is True
+    assert ledger.restarts == 3
+    assert ledger.downtime_s == 9.0
+
+
+def test_a_refused_stop_changes_nothing() -> None:
+    ledger = fold([ev.HypothesisOpened(hypothesis=hypothesis()), relaunch_started(), evidence()], started())
+    outcome = LaunchOutcome(action="A1", status="refused", server=None, reason="pid reused")
+    ledger.apply(ev.ServerRelaunched(change=CHANGE, spec=None, outcome=outcome, evidence="E1"))
+    ledger.apply(ev.ActionEnded(action="A1", outcome="failed", summary="s", duration_s=1.0))
+    assert not ledger.changed
+    assert ledger.current_launch is not None
+    assert ledger.current_launch.is_original
+    assert ledger.restarts == 0
+
+
+def test_todo_items_move_only_where_they_exist() -> None:
+    ledger = fold([ev.HypothesisOpened(hypothesis=hypothesis())], started())
+    ledger.apply(ev.TodoChanged(hypothesis="H1", todo="H1.1", status=TodoStatus.COMPLETED))
+    assert ledger.hypotheses["H1"].todo[0].status is TodoStatus.COMPLETED
+    with pytest.raises(LedgerError, match="no todo item"):
+        ledger.apply(ev.TodoChanged(hypothesis="H1", todo="H1.9", status=TodoStatus.COMPLETED))
+
+
+def test_an_answer_needs_a_question() -> None:
+    with pytest.raises(LedgerError, match="never asked"):
+        started().apply(ev.ApprovalAnswered(batch="B1", granted=True, scope="run", by="me"))
+
+
+def test_a_yes_for_the_run_covers_its_tier_and_below() -> None:
+    ledger = started()
+    ledger.apply(ev.ApprovalAsked(batch="B1", risk=Risk.RESTART, text="?"))
+    ledger.apply(ev.ApprovalAnswered(batch="B1", granted=True, scope="once", by="me"))
+    assert not ledger.granted(Risk.LOAD)
+    ledger.apply(ev.ApprovalAnswered(batch="B1", granted=True, scope="run", by="me"))
+    assert ledger.granted(Risk.LOAD)
+    assert ledger.granted(Risk.RESTART)
