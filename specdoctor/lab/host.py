@@ -211,7 +211,7 @@ class PracticeHost:
             self._lock = None
 
     def _build(self) -> None:
-        for name in ("home", "models", "run", "gpu", "proc", "sys"):
+        for name in ("home", "models", "run", "gpu", "views", "proc", "sys"):
             (self.state_dir / name).mkdir(exist_ok=True)
         facts = self._facts()
         (self.state_dir / "world.json").write_text(json.dumps(facts), encoding="utf-8")

@@ -5,6 +5,7 @@ Standard library only: the small programs in `shims` read it and must start fast
     world.json             the world as its processes see it (no symptom, no answer)
     run/<pid>.json         a process of this host: start ticks, title
     gpu/<pid>.json         GPU memory that a process holds, in MiB by GPU index, and how busy it keeps the GPUs
+    views/                 what stands behind proc/<pid> where that is not the real entry
     proc/, sys/            what HOST_PROC and HOST_SYS point to
 """
 
@@ -67,6 +68,21 @@ def note_process(state: Path, pid: int, *, title: str) -> None:
     ticks = start_ticks(pid)
     if ticks is not None:
         write_atomically(state / "run" / f"{pid}.json", json.dumps({"pid": pid, "ticks": ticks, "title": title}))
+
+
+def point_proc(state: Path, pid: int, target: Path) -> None:
+    """Let HOST_PROC/<pid> lead to `target`, at once for readers."""
+    draft = state / "proc" / f".{pid}.{os.getpid()}"
+    draft.unlink(missing_ok=True)
+    draft.symlink_to(target)
+    draft.replace(state / "proc" / str(pid))
+
+
+def show_plainly(state: Path, pid: int) -> None:
+    """Give a process its real /proc entry under HOST_PROC, unless it has a view already."""
+    if not (state / "proc" / str(pid)).exists():
+        note_process(state, pid, title="")
+        point_proc(state, pid, Path("/proc") / str(pid))
 
 
 def noted_processes(state: Path) -> Iterator[tuple[int, bool]]:

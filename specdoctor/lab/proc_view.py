@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import hashlib
 import shutil
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from specdoctor.lab.cpu_shares import format_list, machine_cpus, parse_list, world_cpus
-from specdoctor.lab.lab_state import note_process, noted_processes, start_ticks, write_atomically
+from specdoctor.lab.lab_state import note_process, noted_processes, point_proc, start_ticks, write_atomically
 
 PASSED_THROUGH = (
     "autogroup cmdline comm environ fd fdinfo io limits loginuid maps mem mountinfo mounts net ns numa_maps "
@@ -23,26 +24,29 @@ MEMORY_VARIABLE = b"LAB_MEMS="
 
 
 def show_process(state: Path, world: Mapping[str, Any], pid: int, *, title: str) -> None:
-    """Record a living process as this host's and give it its place under HOST_PROC."""
-    folder = state / "proc" / str(pid)
-    draft = state / "proc" / f".{pid}.new"
+    """Record a living process as this host's and give it its place under HOST_PROC, in one step for readers."""
+    folder = state / "views" / f"{pid}.{time.monotonic_ns()}"
     try:
-        _fill(draft, world, pid)
+        _fill(folder, world, pid)
     except OSError:
-        shutil.rmtree(draft, ignore_errors=True)
+        shutil.rmtree(folder, ignore_errors=True)
         if start_ticks(pid) is not None:
             raise
         return
-    shutil.rmtree(folder, ignore_errors=True)
-    draft.rename(folder)
     note_process(state, pid, title=title)
+    point_proc(state, pid, folder)
+    for old in (state / "views").glob(f"{pid}.*"):
+        if old != folder:
+            shutil.rmtree(old, ignore_errors=True)
 
 
 def hide_process(state: Path, pid: int) -> None:
     """Take an ended process out of the view."""
+    (state / "proc" / str(pid)).unlink(missing_ok=True)
     for path in (state / "run" / f"{pid}.json", state / "gpu" / f"{pid}.json"):
         path.unlink(missing_ok=True)
-    shutil.rmtree(state / "proc" / str(pid), ignore_errors=True)
+    for folder in (state / "views").glob(f"{pid}.*"):
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def drop_dead_views(state: Path) -> None:
@@ -56,15 +60,15 @@ def refresh_views(state: Path, world: Mapping[str, Any]) -> None:
     """Hide the dead and bring the changing parts of the living up to date."""
     for pid, alive in list(noted_processes(state)):
         text = _status(world, pid) if alive else None
+        view = state / "proc" / str(pid) / "status"
         if text is None:
             hide_process(state, pid)
-        elif (state / "proc" / str(pid)).is_dir():
-            write_atomically(state / "proc" / str(pid) / "status", text)
+        elif view.is_file() and view.resolve().is_relative_to(state):
+            write_atomically(view.resolve(), text)
 
 
 def _fill(folder: Path, world: Mapping[str, Any], pid: int) -> None:
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir(parents=True)
+    folder.mkdir()
     real = Path("/proc") / str(pid)
     for name in PASSED_THROUGH:
         if (real / name).exists():
@@ -112,7 +116,7 @@ def _cgroup(world: Mapping[str, Any]) -> str:
         return f"0::/system.slice/docker-{container_id(world)}.scope\n"
     if host["service"] == "systemd":
         return "0::/system.slice/sglang.service\n"
-    return "0::/user.slice/user-1000.slice/session-4.scope\n"
+    return "0::/user.slice/user-1000.slice/session-c7.scope\n"
 
 
 def container_id(world: Mapping[str, Any]) -> str:

@@ -52,17 +52,20 @@ from sglang.cli.main import main
 
 sys.exit(main())
 """
-_CPU_VIEW = '''"""The CPUs of the practice machine, for programs that ask Python."""
+_SITE = '''"""What every Python on the practice machine sees: the machine's CPUs, and itself under HOST_PROC."""
 
 import os
 import sys
+from pathlib import Path
 
 sys.path.append({root!r})
 from specdoctor.lab.cpu_shares import machine_cpus, real_cpus, world_cpus
+from specdoctor.lab.lab_state import show_plainly
 
 sys.path.remove({root!r})
+STATE = Path({state!r})
 COUNT = {cpus}
-_get, _set, _real = os.sched_getaffinity, os.sched_setaffinity, machine_cpus()
+_get, _set, _fork, _real = os.sched_getaffinity, os.sched_setaffinity, os.fork, machine_cpus()
 
 
 def sched_getaffinity(pid):
@@ -77,7 +80,22 @@ def cpu_count():
     return COUNT
 
 
+def show(pid):
+    try:
+        show_plainly(STATE, pid)
+    except OSError:
+        pass
+
+
+def fork():
+    pid = _fork()
+    show(pid or os.getpid())
+    return pid
+
+
 os.sched_getaffinity, os.sched_setaffinity, os.cpu_count = sched_getaffinity, sched_setaffinity, cpu_count
+os.fork = fork
+show(os.getpid())
 '''
 
 
@@ -92,8 +110,8 @@ def build_python(state: Path, *, version: str, packages: Mapping[str, str], cpus
     site = site_packages(state)
     site.mkdir(parents=True, exist_ok=True)
     _link(state / "site-packages", site)
-    (site / "practice_cpus.py").write_text(_CPU_VIEW.format(root=str(PACKAGE_ROOT), cpus=cpus))
-    (site / "practice.pth").write_text("import practice_cpus\n")
+    (site / "practice_site.py").write_text(_SITE.format(root=str(PACKAGE_ROOT), state=str(state), cpus=cpus))
+    (site / "practice.pth").write_text("import practice_site\n")
     paths = [str(PACKAGE_ROOT), *(path for path in sys.path if path.endswith("site-packages"))]
     sources = {
         "sglang/__init__.py": f'__version__ = "{version}"\n',
