@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from specdoctor.lab.engine_types import LateFailure, Phase, StartupFailure, StartupStep
 from specdoctor.lab.world import World
 
+_RUNNER = "sglang/srt/model_executor/model_runner.py"
 RULE = (
     '  File "<frozen runpy>", line 198, in _run_module_as_main',
     '  File "<frozen runpy>", line 88, in _run_code',
@@ -94,10 +95,10 @@ def missing_model(path: str, frames: Sequence[tuple[str, int, str, str]]) -> Par
 def context_error(whose: str, wanted: int, derived: int) -> str:
     """The refusal of a context longer than a model's positions."""
     return (
-        f"ValueError: Warning: {whose} ({wanted}) is greater than the derived context_length ({derived}). This may lead "
-        "to incorrect model outputs or CUDA errors. Note that the derived context_length may differ from "
-        "max_position_embeddings in the model's config. To allow overriding this maximum, set the env var "
-        "SGLANG_ALLOW_OVERWRITE_LONGER_CONTEXT_LEN=1"
+        f"ValueError: Warning: {whose} ({wanted}) is greater than the derived context_length ({derived}). "
+        "This may lead to incorrect model outputs or CUDA errors. Note that the derived context_length "
+        "may differ from max_position_embeddings in the model's config. To allow overriding this maximum, set the "
+        "env var SGLANG_ALLOW_OVERWRITE_LONGER_CONTEXT_LEN=1"
     )
 
 
@@ -133,21 +134,23 @@ def capture_failure(world: World, cause: str) -> LateFailure:
     return scheduler_crash("graphs", world, frames, text)
 
 
-def out_of_memory(
-    after: Phase, world: World, *, gpu: int, wanted_gb: float, free_gb: float, own_gb: float
-) -> LateFailure:
-    """torch refuses an allocation."""
+def oom_text(world: World, *, gpu: int, wanted_gb: float, free_gb: float, own_gb: float) -> str:
+    """torch's words when an allocation is refused."""
     wanted = f"{wanted_gb:.2f} GiB" if wanted_gb >= 1.0 else f"{wanted_gb * 1024:.2f} MiB"
     free = f"{free_gb:.2f} GiB" if free_gb >= 1.0 else f"{max(free_gb, 0.004) * 1024:.2f} MiB"
-    last = (
+    return (
         f"torch.OutOfMemoryError: CUDA out of memory. Tried to allocate {wanted}. GPU {gpu} has a total capacity of "
         f"{world.gpus.memory_gb:.2f} GiB of which {free} is free. Including non-PyTorch memory, this process has "
         f"{own_gb:.2f} GiB memory in use. If reserved but unallocated memory is large try setting "
         "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True to avoid fragmentation.  See documentation for Memory "
         "Management  (https://pytorch.org/docs/stable/notes/cuda.html#environment-variables)"
     )
-    frames = [("sglang/srt/model_executor/model_runner.py", 1466, "load_model", "self.model = self.loader.load_model(")]
-    return scheduler_crash(after, world, frames, last)
+
+
+def out_of_memory(after: Phase, world: World, last: str) -> LateFailure:
+    """torch refuses an allocation while weights load."""
+    code = "self.model = self.loader.load_model("
+    return scheduler_crash(after, world, [(_RUNNER, 1466, "load_model", code)], last)
 
 
 def no_room_for_cache(world: World, *, fraction: float, needed: float) -> LateFailure:
@@ -174,7 +177,7 @@ def unbalanced_memory(world: World, *, lowest_gb: float, local_gb: float) -> Lat
         "RuntimeError: The memory capacity is unbalanced. Some GPUs may be occupied by other processes. "
         f"{name}={lowest_gb!r}, local_gpu_memory={local_gb!r}, local_gpu_memory * 0.9={local_gb * 0.9!r}"
     )
-    frames = [("sglang/srt/model_executor/model_runner.py", 1316, "init_torch_distributed", "raise RuntimeError(msg)")]
+    frames = [(_RUNNER, 1316, "init_torch_distributed", "raise RuntimeError(msg)")]
     return scheduler_crash("parse", world, frames, last)
 
 

@@ -86,13 +86,16 @@ def _misfit(plan: MemoryPlan, world: World, gpu: int, fraction: float, tokens: i
     loaded = plan.weight_gb + plan.draft_weight_gb
     if loaded + 0.5 > plan.free_gb:
         free = max(plan.free_gb - loaded, 0.02) if loaded < plan.free_gb else 0.02
-        return failures.out_of_memory(
-            "init", world, gpu=gpu, wanted_gb=0.44, free_gb=free, own_gb=max(plan.free_gb - free, 0.0)
-        )
+        own = max(plan.free_gb - free, 0.0)
+        said = failures.oom_text(world, gpu=gpu, wanted_gb=0.44, free_gb=free, own_gb=own)
+        return failures.out_of_memory("init", world, said)
     if tokens <= 0:
         needed = min(loaded / plan.free_gb, 0.999)
         return failures.no_room_for_cache(world, fraction=fraction, needed=needed)
-    if plan.used_gb > plan.free_gb:
-        text = "torch.OutOfMemoryError: CUDA out of memory."
-        return failures.capture_failure(world, text)
+    left = plan.free_gb - plan.used_gb
+    needed = world.physics.startup.activation_gb
+    if plan.graph_gb and left < needed:
+        free = max(left + sum(plan.graph_gb.values()), 0.02) % 0.4 + 0.02
+        said = failures.oom_text(world, gpu=gpu, wanted_gb=min(needed, 1.5), free_gb=free, own_gb=plan.free_gb - free)
+        return failures.capture_failure(world, said)
     return None
