@@ -74,7 +74,7 @@ def columns(header: Sequence[str], rows: Sequence[Sequence[str]], *, width: int)
     cells = [[one_line(c) for c in row] for row in (header, *rows)]
     widths = [max(width_of(row[i]) for row in cells) for i in range(len(header))]
     gaps = _COLUMN_GAP * (len(widths) - 1)
-    tail_room = min(widths[-1], 24)
+    tail_room = min(widths[-1], 20)
     while sum(widths[:-1]) + gaps + tail_room > width and max(widths[:-1], default=0) > 12:
         widths[widths[:-1].index(max(widths[:-1]))] -= 1
     room = max(width - sum(widths[:-1]) - gaps, 8)

@@ -100,7 +100,7 @@ def _permission(event: ev.MoveRefused | ev.ApprovalAsked | ev.ApprovalAnswered) 
         case ev.MoveRefused(move=move, why=why):
             return f"refused to {move}: {why}"
         case ev.ApprovalAsked(batch=batch, risk=risk, text=text):
-            return f"{batch} asks to {risk.word}: {text}"
+            return f"{batch} asks to {risk.word}: {text.strip().partition(chr(10))[0]}"
         case ev.ApprovalAnswered(batch=batch, granted=granted, scope=scope, by=by):
             reach = " for all of this run" if granted and scope == "run" else ""
             return f"{batch} {'granted' if granted else 'not granted'} by {by}{reach}"

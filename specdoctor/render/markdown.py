@@ -7,8 +7,8 @@ from collections.abc import Iterable
 
 from specdoctor.render.clean import clean, one_line
 
-# Underscores within words (accept_length) mean nothing in the dialects with tables; those at a word's edge do.
-_SPECIAL = re.compile(r"([\\`*\[\]~|$]|(?<!\w)_|_(?!\w)|&(?=[#\w]+;))")
+# An underscore between two letters or digits (accept_length) means nothing to Markdown; any other may.
+_SPECIAL = re.compile(r"([\\`*\[\]~|$]|(?<![^\W_])_|_(?![^\W_])|&(?=[#\w]+;))")
 # What would begin a heading, a quote, a list, a rule or an underline at the start of a line.
 _LEADING = re.compile(r"^(?:([#>]|[+-](?=\s|$)|[=-](?=[=\s-]*$))|(\d{1,9})(?=[.)](?:\s|$)))")
 

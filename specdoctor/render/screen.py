@@ -13,7 +13,7 @@ from specdoctor.core.ledger import Ledger
 from specdoctor.core.model import DECIDED, Status
 from specdoctor.core.operations import Progress
 from specdoctor.render.clean import one_line
-from specdoctor.render.figures import TODO_WORDS, amount, clock, duration, evidence_ids, prediction_and_result
+from specdoctor.render.figures import TODO_WORDS, amount, clock, evidence_ids, prediction_and_result
 from specdoctor.render.layout import GAP, clip, gapped, pad, width_of, wrap
 
 STYLES = {
@@ -270,5 +270,6 @@ def progress_parts(progress: Progress, *, age_s: float = 0.0) -> list[str]:
         parts.append(f"{amount(progress.done)}{total}")
     if progress.eta_s is not None:
         left = progress.eta_s - age_s
-        parts.append(f"about {duration(max(round(left), 1))} left" if left > 0 else "longer than estimated")
+        words = f"{max(round(left), 1)} s" if left < 59.5 else clock(round(left))
+        parts.append(f"about {words} left" if left > 0 else "longer than estimated")
     return parts

@@ -75,9 +75,12 @@ class SqliteStore:
                 )
 
     def events(self, run: str, *, kinds: Collection[str] | None = None) -> Iterator[Event]:
-        """The run's events in order (those of some `kinds` only, if given); none for a run that does not exist."""
-        after = 0
-        while rows := self._page(run, after, kinds):
+        """The run's events in order (those of some `kinds` only, if given); none for a run that does not exist.
+
+        What is written after the first event was taken is left out.
+        """
+        after, last = 0, self.count(run)
+        while rows := self._page(run, after, last, kinds):
             for seq, body in rows:
                 if kinds is None and seq != after + 1:
                     raise self._damaged(f"event {after + 1} of run {run} is missing")
@@ -88,9 +91,9 @@ class SqliteStore:
                 after = seq
                 yield event
 
-    def _page(self, run: str, after: int, kinds: Collection[str] | None) -> list[tuple[int, str]]:
-        where = "run = ? AND seq > ?"
-        parameters: list[object] = [run, after]
+    def _page(self, run: str, after: int, last: int, kinds: Collection[str] | None) -> list[tuple[int, str]]:
+        where = "run = ? AND seq > ? AND seq <= ?"
+        parameters: list[object] = [run, after, last]
         if kinds is not None:
             where += f" AND kind IN ({', '.join('?' * len(kinds))})"
             parameters += kinds

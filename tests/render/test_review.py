@@ -1,0 +1,52 @@
+from __future__ import annotations
+
+import pytest
+
+from specdoctor.core.errors import UsageError
+from specdoctor.render.review import evidence_text, review_text
+from tests.render.snapshots import check_snapshot
+from tests.render.story import LOG, story, until
+
+
+def test_the_review_of_a_finished_run() -> None:
+    text = review_text(story())
+    check_snapshot("review.txt", text)
+    assert all(len(line) <= 80 for line in text.splitlines())
+
+
+def test_the_review_of_a_killed_run_says_how_to_go_on() -> None:
+    text = review_text(until("action.started", nth=5))
+    check_snapshot("review-killed.txt", text)
+    assert "without a known end: A5" in text
+    assert "specdoctor investigate --resume 7f3c" in text
+
+
+def test_every_event_can_be_asked_for() -> None:
+    every = review_text(story(), events=True, width=300).split("every event\n")[1].splitlines()
+    assert len(every) == len(story())
+    assert len(review_text(story(), width=300).split("timeline\n")[1].splitlines()) < len(story())
+
+
+def test_one_piece_of_evidence_with_the_words_it_rests_on() -> None:
+    check_snapshot("evidence-quotes.txt", evidence_text(story(), "E2"))
+
+
+def test_one_piece_of_evidence_with_its_figures() -> None:
+    check_snapshot("evidence-figures.txt", evidence_text(story(), "E9"))
+
+
+def test_the_head_of_an_artefact_is_shown_without_its_escape_sequences() -> None:
+    text = evidence_text(story(), "E1", artefact={"E1/server.log": b"\x1b[31m" + LOG * 40}.__getitem__)
+    assert text.endswith("(11 more lines)")
+    assert text.count("is adjusted to") == 30 + 1
+    assert "\x1b" not in text
+
+
+def test_a_binary_artefact_is_not_printed() -> None:
+    assert evidence_text(story(), "E1", artefact=lambda name: b"\x7fELF\0\0").endswith("binary, 6 bytes")
+
+
+def test_unknown_evidence_lists_what_there_is() -> None:
+    with pytest.raises(UsageError) as raised:
+        evidence_text(story(), "E99")
+    assert "E1, E2, E3" in raised.value.next_step

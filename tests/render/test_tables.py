@@ -1,0 +1,58 @@
+from __future__ import annotations
+
+from specdoctor.core import events as ev
+from specdoctor.core.hypothesis import Observation
+from specdoctor.core.ports import Scene
+from specdoctor.render.tables import (
+    RUN_ROW_KINDS,
+    PlaybookRow,
+    checks_table,
+    playbooks_table,
+    rewrites_table,
+    run_row,
+    runs_table,
+)
+from tests.render.snapshots import check_snapshot
+from tests.render.story import REWRITE, story, until
+
+
+class WiringCheck:
+    name = "layer-wiring"
+    summary = "Does the drafter get the layers that it was trained on?"
+    causes = ("WIRE-1", "WIRE-2")
+
+    def judge(self, scene: Scene) -> tuple[Observation, ...]:
+        return ()
+
+
+def test_runs_with_their_state() -> None:
+    killed = [
+        e.model_copy(update={"run": "81aa"}) if isinstance(e, ev.RunStarted) else e for e in until("server.relaunched")
+    ]
+    rows = [row for events in (story(), killed) if (row := run_row(events)) is not None]
+    check_snapshot("runs.txt", runs_table(rows))
+    assert [r.state for r in rows] == ["cause", "unfinished"]
+    assert [bool(r.warning) for r in rows] == [False, True]
+
+
+def test_a_run_s_row_needs_only_some_kinds_of_events() -> None:
+    for length in range(len(story()) + 1):
+        events = story()[:length]
+        row, quick = run_row(events), run_row([e for e in events if e.kind in RUN_ROW_KINDS])
+        assert (row is None) == (quick is None)
+        if row is not None and quick is not None:
+            assert row._replace(lasted_s=0.0) == quick._replace(lasted_s=0.0)
+
+
+def test_no_run_without_a_start() -> None:
+    assert run_row(story()[1:]) is None
+
+
+def test_checks_playbooks_and_rewrites() -> None:
+    tables = (
+        checks_table([WiringCheck()]),
+        playbooks_table([PlaybookRow("slow-eagle", "built in", "finds out why EAGLE is slower than no speculation")]),
+        rewrites_table([REWRITE, REWRITE.model_copy(update={"asked": None, "kind": "defaulted"})]),
+    )
+    check_snapshot("tables.txt", "\n\n".join(tables))
+    assert all(len(line) <= 80 for table in tables for line in table.splitlines())
