@@ -63,11 +63,12 @@ def write_atomically(path: Path, text: str) -> None:
     draft.replace(path)
 
 
-def note_process(state: Path, pid: int, *, title: str) -> None:
-    """Record a living process as one of this host's."""
+def note_process(state: Path, pid: int, *, title: str, aged_s: float = 0.0) -> None:
+    """Record a living process as one of this host's. `aged_s`: how much older it is in the world than in truth."""
     ticks = start_ticks(pid)
     if ticks is not None:
-        write_atomically(state / "run" / f"{pid}.json", json.dumps({"pid": pid, "ticks": ticks, "title": title}))
+        record = {"pid": pid, "ticks": ticks, "title": title, "aged_s": aged_s}
+        write_atomically(state / "run" / f"{pid}.json", json.dumps(record))
 
 
 def point_proc(state: Path, pid: int, target: Path) -> None:
@@ -105,6 +106,12 @@ def ready_server(state: Path) -> int | None:
         return int((state / "run" / "ready").read_text(encoding="utf-8"))
     except FileNotFoundError:
         return None
+
+
+def shown_age_s(state: Path, pid: int) -> float:
+    """How much older than in truth a recorded process is shown."""
+    record = _read_json(state / "run" / f"{pid}.json")
+    return float(record["aged_s"]) if record is not None else 0.0
 
 
 def hold_gpu(state: Path, pid: int, *, title: str, memory_mib: Mapping[int, int], busy: float = 0.0) -> None:

@@ -1,11 +1,13 @@
-"""How a process of the practice host looks under HOST_PROC: its real /proc entries, but for the CPUs it may use.
+"""How a process of the practice host looks under HOST_PROC: its real /proc entries, but for CPUs, control group, age.
 
 Only processes that belong to this practice host get a view, so several hosts on one computer do not see each other.
 """
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
+import os
 import shutil
 import time
 from collections.abc import Mapping
@@ -13,27 +15,39 @@ from pathlib import Path
 from typing import Any
 
 from specdoctor.lab.cpu_shares import format_list, machine_cpus, parse_list, world_cpus
-from specdoctor.lab.lab_state import note_process, noted_processes, point_proc, start_ticks, write_atomically
+from specdoctor.lab.lab_state import (
+    note_process,
+    noted_processes,
+    point_proc,
+    shown_age_s,
+    start_ticks,
+    write_atomically,
+)
 
 PASSED_THROUGH = (
     "autogroup cmdline comm environ fd fdinfo io limits loginuid maps mem mountinfo mounts net ns numa_maps "
     "oom_adj oom_score oom_score_adj sched schedstat smaps smaps_rollup stat statm syscall task wchan"
 ).split()
 RESOLVED = ("cwd", "exe", "root")
+START_FIELD = 19
+"""Place of the start time among the fields of stat behind the command's name."""
 MEMORY_VARIABLE = b"LAB_MEMS="
 
 
-def show_process(state: Path, world: Mapping[str, Any], pid: int, *, title: str) -> None:
-    """Record a living process as this host's and give it its place under HOST_PROC, in one step for readers."""
+def show_process(state: Path, world: Mapping[str, Any], pid: int, *, title: str, aged_s: float = 0.0) -> None:
+    """Record a living process as this host's and give it its place under HOST_PROC, in one step for readers.
+
+    `aged_s` makes it older by so many seconds (not older than the computer): the world's server runs since long.
+    """
     folder = state / "views" / f"{pid}.{time.monotonic_ns()}"
     try:
-        _fill(folder, world, pid)
+        _fill(folder, world, pid, aged_s=aged_s)
     except OSError:
         shutil.rmtree(folder, ignore_errors=True)
         if start_ticks(pid) is not None:
             raise
         return
-    note_process(state, pid, title=title)
+    note_process(state, pid, title=title, aged_s=aged_s)
     point_proc(state, pid, folder)
     for old in (state / "views").glob(f"{pid}.*"):
         if old != folder:
@@ -65,9 +79,24 @@ def refresh_views(state: Path, world: Mapping[str, Any]) -> None:
             hide_process(state, pid)
         elif view.is_file() and view.resolve().is_relative_to(state):
             write_atomically(view.resolve(), text)
+            _refresh_stat(view.resolve().with_name("stat"), pid, aged_s=shown_age_s(state, pid))
 
 
-def _fill(folder: Path, world: Mapping[str, Any], pid: int) -> None:
+def _refresh_stat(view: Path, pid: int, *, aged_s: float) -> None:
+    if aged_s:
+        with contextlib.suppress(OSError):
+            write_atomically(view, _aged_stat(pid, aged_s))
+
+
+def _aged_stat(pid: int, aged_s: float) -> str:
+    """The stat line with an earlier start."""
+    text = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
+    head, tail = text[: text.rindex(")") + 2], text[text.rindex(")") + 2 :].split()
+    tail[START_FIELD] = str(max(int(tail[START_FIELD]) - round(aged_s * os.sysconf("SC_CLK_TCK")), 1))
+    return head + " ".join(tail) + "\n"
+
+
+def _fill(folder: Path, world: Mapping[str, Any], pid: int, *, aged_s: float) -> None:
     folder.mkdir()
     real = Path("/proc") / str(pid)
     for name in PASSED_THROUGH:
@@ -80,6 +109,9 @@ def _fill(folder: Path, world: Mapping[str, Any], pid: int) -> None:
         raise ProcessLookupError(pid)
     (folder / "status").write_text(text)
     (folder / "cgroup").write_text(_cgroup(world))
+    if aged_s:
+        (folder / "stat").unlink()
+        (folder / "stat").write_text(_aged_stat(pid, aged_s))
 
 
 def _status(world: Mapping[str, Any], pid: int) -> str | None:

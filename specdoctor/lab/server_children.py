@@ -66,10 +66,11 @@ def scheduler_titles(args: Mapping[str, Any], ranks: int) -> list[str]:
 class Workers:
     """Starts the workers of one launcher and watches them. `on_death` is called from a thread, once per child."""
 
-    def __init__(self, state: Path, on_death: Callable[[Worker, int], None]) -> None:
+    def __init__(self, state: Path, on_death: Callable[[Worker, int], None], *, aged_s: float = 0.0) -> None:
         self._state = state
         self._world = read_world(state)
         self._on_death = on_death
+        self._aged_s = aged_s
         self._lifeline, self._held = os.pipe()
         self._held_mib: dict[int, int] = {}
         self._ending = False
@@ -116,7 +117,7 @@ class Workers:
         program = _WORKER.format(comm=title[:COMM_LENGTH], lifeline=self._lifeline, notices_s=ORPHAN_NOTICES_S)
         process.stdin.write(program.encode())
         process.stdin.close()
-        show_process(self._state, self._world, process.pid, title=title)
+        show_process(self._state, self._world, process.pid, title=title, aged_s=self._aged_s)
         self.all.append(worker)
         threading.Thread(target=self._watch, args=(worker,), daemon=True).start()
 

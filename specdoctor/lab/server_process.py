@@ -24,7 +24,7 @@ from specdoctor.lab.engine_core import EngineCore, resolve
 from specdoctor.lab.engine_types import Exit, Occupancy, Resolved, StartupFailure, StartupStep
 from specdoctor.lab.http_server import HttpServer
 from specdoctor.lab.lab_state import STATE_VARIABLE, TIME_SCALE_VARIABLE, gpu_holdings, note_ready, read_world
-from specdoctor.lab.past import live_through, take_past
+from specdoctor.lab.past import Past, live_through, take_past
 from specdoctor.lab.proc_view import hide_process, show_process
 from specdoctor.lab.server_children import Worker, Workers
 from specdoctor.lab.server_front import ServerFront
@@ -57,10 +57,12 @@ def main(state_text: str) -> int:
     state = Path(state_text)
     os.environ.setdefault(STATE_VARIABLE, state_text)
     argv = Path("/proc/self/cmdline").read_text(encoding="utf-8").split("\0")[:-1]
-    show_process(state, read_world(state), os.getpid(), title=Path(argv[0]).name)
+    past = take_past(state)
+    age_s = past.started_s_ago if past is not None else 0.0
+    show_process(state, read_world(state), os.getpid(), title=Path(argv[0]).name, aged_s=age_s)
     sys.setswitchinterval(SWITCH_INTERVAL_S)
     try:
-        return _end(asyncio.run(_Server(state, argv).run()))
+        return _end(asyncio.run(_Server(state, argv, past).run()))
     finally:
         hide_process(state, os.getpid())
 
@@ -112,13 +114,14 @@ def _taken(port: int) -> bool:
 class _Server:
     """One server from its command line to its end."""
 
-    def __init__(self, state: Path, argv: list[str]) -> None:
+    def __init__(self, state: Path, argv: list[str], past: Past | None) -> None:
         self._state = state
         self._argv = argv
         self._scale = time_scale(state)
         self._world = scaled(load_world(state), self._scale)
         self._clock = Clock()
-        self._past = take_past(state)
+        self._past = past
+        self._age_s = past.started_s_ago if past is not None else 0.0
 
     async def run(self) -> int:
         self._loop = asyncio.get_running_loop()
@@ -130,7 +133,7 @@ class _Server:
             return outcome.exit_code
         self._resolved = outcome
         self._shutdown = Shutdown(outcome, self._write_note, scale=self._scale)
-        self._workers = Workers(self._state, self._worker_died)
+        self._workers = Workers(self._state, self._worker_died, aged_s=self._age_s)
         try:
             return await self._start_and_serve()
         finally:
@@ -154,7 +157,7 @@ class _Server:
         return first if isinstance(first, StartupFailure) else outcome(first.port)
 
     async def _start_and_serve(self) -> int:
-        began_s = self._clock.now() - (self._past.started_s_ago if self._past is not None else 0.0)
+        began_s = self._clock.now() - self._age_s
         seed = self._world.seed + SEEDS_PER_WORLD * count_start(self._state)
         rng = random.Random(seed)
         passed_s = 0.0
