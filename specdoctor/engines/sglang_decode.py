@@ -7,6 +7,7 @@ rate` counts it up to 0.5.10 (length / draft tokens) and leaves it out from 0.5.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -15,6 +16,12 @@ from typing import Literal
 from specdoctor.core.estimate import Estimate
 from specdoctor.core.server import DecodeWindow, LogReading
 
+# The common order of the fields, for speed; anything else is read field by field.
+_USUAL = re.compile(
+    r"Decode batch[.,] #running-req: (\d{1,9}), #token: (\d{1,12}), token usage: [\d.]+, "
+    r"(?:accept len: (\d{1,6}\.\d{1,6}), )?(?:accept rate: (\d{1,6}\.\d{1,6}), )?(?:\w+ graph: (True|False), )?"
+    r"gen throughput \(token/s\): (\d{1,12}\.\d{1,6}), #queue-req: (\d{1,9})\b"
+)
 RateMeaning = Literal["strict", "with-bonus"]
 _Z95 = 1.959964
 _MAX_DRAFT_TOKENS = 128
@@ -26,7 +33,7 @@ _MAX_BATCHES = 30
 
 @dataclass(slots=True)
 class DecodeLine:
-    """One Decode line as printed. `interrupted` says why its interval is no plain decoding, empty if it is."""
+    """One Decode line as printed. `interrupted`: its interval holds prefill, a pause, or the end of a batch."""
 
     line: int
     at: float | None
@@ -38,7 +45,7 @@ class DecodeLine:
     accept_rate: float | None
     graph: bool | None
     throughput_tok_s: float
-    interrupted: str = ""
+    interrupted: bool = False
 
 
 def _number(text: str | None) -> float | None:
@@ -57,6 +64,25 @@ def _count(text: str | None) -> int | None:
 
 def parse_decode(message: str, *, line: int, at: float | None, rank: str) -> DecodeLine | None:
     """A Decode line of any version, fields in any order; None if it has not the fields that all versions print."""
+    usual = _USUAL.match(message)
+    if usual is None:
+        return _parse_fields(message, line=line, at=at, rank=rank)
+    running, tokens, length, rate, graph, throughput, queue = usual.groups()
+    return DecodeLine(
+        line=line,
+        at=at,
+        rank=rank,
+        running=int(running),
+        queue=int(queue),
+        tokens=int(tokens),
+        accept_length=None if length is None else float(length),
+        accept_rate=None if rate is None else float(rate),
+        graph=None if graph is None else graph == "True",
+        throughput_tok_s=float(throughput),
+    )
+
+
+def _parse_fields(message: str, *, line: int, at: float | None, rank: str) -> DecodeLine | None:
     fields: dict[str, str] = {}
     for part in message.replace("Decode batch. ", "Decode batch, ", 1).rstrip().split(", "):
         name, separator, value = part.partition(": ")

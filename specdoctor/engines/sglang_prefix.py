@@ -1,0 +1,96 @@
+"""What stands around an SGLang log message: container and journal prefixes, colours, its own stamp and rank."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from specdoctor.core.redact import redact
+
+_ANSI = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
+_CARRIERS = (
+    re.compile(r"\d{4}-\d\d-\d\dT[\d:.]+(?:Z|[+-]\d\d:?\d\d) (?:std(?:out|err) [FP] )?"),
+    re.compile(r"[A-Z][a-z]{2} [ \d]\d [\d:]{8} \S+ [^\s:]+(?:\[\d+\])?: "),
+    re.compile(r"[\w.-]+ +\| "),
+    re.compile(r"\([\w.]+ pid=\d+(?:, ip=[\d.]+)?\) "),
+)
+_STAMP = re.compile(r"\[(?P<ts>\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?:\.\d{3})?)(?P<ranks>(?: [A-Z_]+\d+)*)\] ?")
+_CARRIER_START = re.compile(r"[\d(A-Za-z]")
+MAX_QUOTE = 300
+
+
+@dataclass(slots=True)
+class LogLine:
+    """One line without what carried it. `stamp` is the text of SGLang's own time stamp, empty without one."""
+
+    message: str
+    stamp: str = ""
+    rank: str = ""
+
+
+def split_line(raw: str) -> LogLine:
+    """The message of a raw line with its stamp and rank; carriers in any of the known orders are taken off."""
+    text = raw.rstrip("\r")
+    if text.startswith('{"log":"'):
+        text = _docker_json(text)
+    if "\x1b" in text:
+        text = _ANSI.sub("", text)
+    if text.startswith("["):
+        match = _STAMP.match(text)
+        if match is not None:
+            return LogLine(text[match.end() :], match["ts"], match["ranks"].strip())
+        return LogLine(text)
+    if not _CARRIER_START.match(text):
+        return LogLine(text)
+    at = 0
+    for _ in range(3):
+        carrier = next((m for m in (c.match(text, at) for c in _CARRIERS) if m is not None), None)
+        if carrier is None:
+            break
+        at = carrier.end()
+    match = _STAMP.match(text, at)
+    if match is not None:
+        return LogLine(text[match.end() :], match["ts"], match["ranks"].strip())
+    return LogLine(text[at:])
+
+
+def _docker_json(text: str) -> str:
+    try:
+        record = json.loads(text)
+    except (ValueError, RecursionError):
+        return text
+    inner = record.get("log") if isinstance(record, dict) else None
+    return inner.rstrip("\n") if isinstance(inner, str) else text
+
+
+class StampClock:
+    """Seconds of a time stamp, read as UTC since logs name no zone: good for differences within one log."""
+
+    def __init__(self) -> None:
+        self._text = ""
+        self._value: float | None = None
+
+    def seconds(self, stamp: str) -> float | None:
+        if stamp != self._text:
+            self._text = stamp
+            try:
+                self._value = datetime.fromisoformat(stamp).replace(tzinfo=UTC).timestamp()
+            except (ValueError, OverflowError):
+                self._value = None
+        return self._value
+
+
+def quote_from(raw: str, wanted: str) -> str:
+    """`wanted` as it can be cited from `raw`: a part of that line, short, without colour codes or secrets.
+
+    A secret is cut off together with what follows it, so that what is quoted still stands in the line.
+    """
+    text = wanted if wanted in raw else max(_ANSI.split(raw), key=len)
+    text = text.split("\r", 1)[0][:MAX_QUOTE].strip()
+    clean = redact(text)
+    if clean == text:
+        return text
+    same = next((i for i, (a, b) in enumerate(zip(text, clean, strict=False)) if a != b), 0)
+    return text[:same].strip()
