@@ -1,0 +1,95 @@
+"""Whole investigations in memory: a world on a virtual clock, the real engine adapter, checks, planner and graph."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from specdoctor.app.investigation import investigate, start
+from specdoctor.app.run import Run
+from specdoctor.assembly import all_checks, all_engines
+from specdoctor.core.events import Event, RunSettings, RunStarted
+from specdoctor.core.ledger import Ledger
+from specdoctor.core.model import Risk
+from specdoctor.core.operations import Progress
+from specdoctor.core.ports import Answer, Approver, Batch, Planner
+from specdoctor.lab.simulation import SimulatedHost
+from specdoctor.lab.world import World
+from specdoctor.planners.rules import RulePlanner
+
+
+class MemoryStore:
+    """Events and artefacts in dictionaries."""
+
+    def __init__(self) -> None:
+        self.kept: list[Event] = []
+        self.artefacts: dict[str, bytes] = {}
+
+    def append(self, run: str, event: Event) -> None:
+        self.kept.append(event)
+
+    def events(self, run: str) -> Iterator[Event]:
+        yield from self.kept
+
+    def runs(self) -> list[RunStarted]:
+        return [e for e in self.kept if isinstance(e, RunStarted)]
+
+    def put_artefact(self, run: str, name: str, content: bytes) -> str:
+        self.artefacts[name] = content
+        return "0" * 64
+
+    def artefact(self, run: str, name: str) -> bytes:
+        return self.artefacts[name]
+
+
+class Silent:
+    """Shows nothing."""
+
+    def event(self, event: Event, ledger: Ledger) -> None: ...
+
+    def progress(self, action: str, progress: Progress) -> None: ...
+
+    def close(self) -> None: ...
+
+
+class Scripted:
+    """Gives these answers in turn, then none."""
+
+    def __init__(self, answers: Sequence[Answer] = ()) -> None:
+        self.answers = list(answers)
+        self.asked: list[Batch] = []
+
+    def ask(self, batch: Batch) -> Answer | None:
+        self.asked.append(batch)
+        return self.answers.pop(0) if self.answers else None
+
+
+def run_of(
+    host: SimulatedHost,
+    *,
+    store: MemoryStore | None = None,
+    approver: Approver | None = None,
+    planner: Planner | None = None,
+) -> Run:
+    return Run(
+        id="r-test",
+        store=store or MemoryStore(),
+        operations=host,
+        engines=all_engines(),
+        checks=all_checks(),
+        planner=planner or RulePlanner(),
+        approver=approver or Scripted(),
+        onlooker=Silent(),
+        clock=host.clock,
+    )
+
+
+def simulated(name: str, *, seed: int = 0, allow: Risk = Risk.RESTART, approver: Approver | None = None, **settings: object) -> tuple[Run, int]:
+    """Investigate a built-in world with its own symptom; returns the run and its exit code."""
+    world = World.from_yaml(name)
+    flags = list(world.ask.flags)
+    given: dict[str, object] = {"symptom": world.ask.symptom, "allow": allow}
+    if "--concurrency" in flags:
+        given["concurrency"] = int(flags[flags.index("--concurrency") + 1])
+    run = run_of(SimulatedHost(world, seed=seed), approver=approver)
+    start(run, RunSettings.model_validate({**given, **settings}))
+    return run, investigate(run, checkpoints=None)
