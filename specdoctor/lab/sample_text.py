@@ -18,6 +18,7 @@ _ADJECTIVES = "small large first last second current next short long simple stea
 _LINKS = "and but while because so then when before after".split()
 _PREPOSITIONS = "in on with from over under for of".split()
 _FUNCTIONS = "load parse merge update collect measure split append encode reduce build check".split()
+_NEAR_TIE_SHARE = 0.25
 _CODE_HINT = re.compile(r"```|\bdef \w+\(|\bclass \w+|\bimport \w+|[{};]\s*$|=>|\bfunction\b|\bcode\b", re.MULTILINE)
 _PIECES = re.compile(r"\s?[A-Za-z]{1,7}|\s?\d{1,3}|\n+|[ \t]+|[^\sA-Za-z\d]")
 
@@ -38,18 +39,31 @@ def tokenize(text: str, vocabulary: int) -> tuple[int, ...]:
 
 
 class Continuation:
-    """The text that follows one prompt, token by token, and where it would end by itself."""
+    """The text that follows one prompt, token by token, and where it would end by itself.
 
-    def __init__(self, key: str, *, code: bool, vocabulary: int) -> None:
+    In some prompts two next tokens are so near that the rounding of another batch shape decides: from there on the
+    text depends on `rounding`.
+    """
+
+    def __init__(self, key: str, *, code: bool, vocabulary: int, rounding: str) -> None:
         rng = random.Random(f"{key}:text")
         self.natural_length = int(min(max(rng.lognormvariate(5.9, 0.5), 24), 4096))
+        near_tie = rng.random() < _NEAR_TIE_SHARE
+        self._fork = rng.randrange(10, 60) if near_tie else None
+        self._forked = random.Random(f"{key}:text:{rounding}")
+        self._code = code
         self._vocabulary = vocabulary
-        self._pieces = _code_pieces(rng) if code else _prose_pieces(rng)
+        self._pieces = self._write(rng)
         self._written: list[Token] = []
+
+    def _write(self, rng: random.Random) -> Iterator[str]:
+        return _code_pieces(rng) if self._code else _prose_pieces(rng)
 
     def at(self, position: int) -> Token:
         """Token number `position` (from 0)."""
         while len(self._written) <= position:
+            if len(self._written) == self._fork:
+                self._pieces = self._write(self._forked)
             piece = next(self._pieces)
             self._written.append(Token(token_id(piece, self._vocabulary), piece))
         return self._written[position]

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from hashlib import blake2b
 
 from specdoctor.lab.acceptance import Luck
+from specdoctor.lab.counters import Histogram
 from specdoctor.lab.engine_types import GenRequest, Token
 from specdoctor.lab.sample_text import Continuation
 
@@ -25,7 +26,6 @@ class Sequence:
 
     request: GenRequest
     ids: tuple[int, ...]
-    category: str
     easiness: float
     luck: Luck
     text: Continuation
@@ -57,6 +57,14 @@ class Sequence:
         tokens = tuple(self.text.at(position) for position in range(self.produced, end))
         self.produced = end
         return tokens
+
+    def advance_prefill(self, tokens: int, now_s: float, queue_time: Histogram) -> bool:
+        """Compute the next tokens of the prompt; whether that was the last of them."""
+        if self.forward_s is None:
+            self.forward_s = now_s
+            queue_time.observe(now_s - self.arrived_s)
+        self.prefilled += tokens
+        return self.prefilled >= len(self.ids)
 
     def count_verify(self, accepted: int) -> None:
         self.verify_count += 1

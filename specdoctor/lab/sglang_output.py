@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from specdoctor.lab.engine_types import Resolved
@@ -54,7 +54,10 @@ class PrefillStats:
     queue: int
     pending_tokens: int
     graph: bool
-    throughput: float
+    throughput: float = 0.0
+
+    def with_throughput(self, tokens_per_s: float) -> PrefillStats:
+        return replace(self, throughput=tokens_per_s)
 
 
 def accept_rate(accept_length: float, draft_tokens: int, release: Release) -> float:

@@ -29,6 +29,23 @@ from specdoctor.lab.world import Model, World
 WARMUP_TOKENS = 10
 
 
+def usual_timings(resolved: Resolved, world: World) -> dict[str, float]:
+    """Mean seconds of a start by phase, for a server whose start was not watched."""
+    startup = world.physics.startup
+    graphs = {
+        phase: startup.draft_capture_s if phase.startswith("draft") else startup.capture_s
+        for phase in resolved.graphs.phases
+    }
+    weights = resolved.target.load_s + (resolved.draft.load_s if resolved.draft is not None else 0.0)
+    scheduler = startup.distributed_s + weights + startup.memory_pool_s + sum(graphs.values())
+    return graphs | {
+        "load_weight": weights,
+        "kv_cache_allocation": startup.memory_pool_s,
+        "scheduler_e2e": scheduler,
+        "tokenizer_e2e": scheduler + startup.import_s + startup.tokenizer_s + startup.http_s,
+    }
+
+
 class StartupLog:
     """Writes the lines of one start; keeps the clock, the free memory and the phase durations."""
 
