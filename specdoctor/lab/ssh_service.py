@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import threading
-from collections.abc import Coroutine
+from collections.abc import Awaitable, Coroutine
 from typing import Any, TypeVar
 
 import asyncssh
@@ -13,6 +13,7 @@ import asyncssh
 from specdoctor.lab.errors import LabError
 from specdoctor.lab.ssh_access import LOOPBACK, SshAccess
 from specdoctor.lab.ssh_session import SessionPlace, serve_session
+from specdoctor.lab.ssh_tunnel import Tunnel
 
 LOOPBACK_NAMES = frozenset({"127.0.0.1", "localhost", "::1", "ip6-localhost"})
 T = TypeVar("T")
@@ -132,9 +133,9 @@ class _OneUser(asyncssh.SSHServer):
     def validate_public_key(self, username: str, key: asyncssh.SSHKey) -> bool:
         return username == self._user and key == self._key
 
-    def connection_requested(self, dest_host: str, dest_port: int, orig_host: str, orig_port: int) -> bool:
+    def connection_requested(self, dest_host: str, dest_port: int, orig_host: str, orig_port: int) -> Awaitable[Tunnel]:
         if dest_host in LOOPBACK_NAMES:
-            return True
+            return Tunnel.to(dest_host, dest_port)
         raise asyncssh.ChannelOpenError(
             asyncssh.OPEN_ADMINISTRATIVELY_PROHIBITED,
             f"the practice host forwards to loopback only, not to {dest_host}",
