@@ -33,7 +33,8 @@ _WRAPPER = (
     'timeout -k {kill_after_s} 9 true 2>/dev/null && exec timeout -k {kill_after_s} "$2" sh -c "$s"; '
     "eval \"$s\"' sh '{escaped}' {limit_s}"
 )
-_THEN_EXIT = "; exit $?"
+# The trap keeps this shell waiting for a command that ignores TERM, so that the limit goes on to KILL.
+_SCRIPT = "trap : TERM; {command}; exit $?"
 
 HOST_LIMIT_MARGIN_S = 1
 """The host's own limit comes this much after the caller's, so that the caller's is the one that is reported."""
@@ -69,7 +70,8 @@ def exec_line(argv: Sequence[str], *, timeout_s: float) -> str:
     it has the means. Raises SpecdoctorError when the line would be longer than a host accepts.
     """
     words = checked_argv(argv)
-    script = " ".join([_quoted_program(words[0]), *(shlex.quote(word) for word in words[1:])]) + _THEN_EXIT
+    command = " ".join([_quoted_program(words[0]), *(shlex.quote(word) for word in words[1:])])
+    script = _SCRIPT.format(command=command)
     escaped = "".join(
         chr(byte) if byte in _SENT_AS_ITSELF else f"\\0{byte:03o}"
         for byte in script.encode("utf-8", errors="surrogateescape")

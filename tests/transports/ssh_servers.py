@@ -185,6 +185,7 @@ class OpenSshServer:
         lines = [f"Port {port}", f"ListenAddress {LOOPBACK}", f"AuthorizedKeysFile {accounts}", "StrictModes no"]
         lines += ["UsePAM no", "PidFile none", "PasswordAuthentication no", "KbdInteractiveAuthentication no"]
         lines += [f"HostKey {key.path}" for key in host_keys] + list(options)
+        lines.append("SetEnv SHLVL=5")  # or bash would read the start files of whoever runs the tests
         if not any(line.startswith("Subsystem") for line in options):
             lines.append("Subsystem sftp internal-sftp")
         config.write_text("\n".join(lines) + "\n", encoding="ascii")
