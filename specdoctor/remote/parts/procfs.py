@@ -17,7 +17,15 @@ ESTABLISHED = "01"
 
 Stat = NamedTuple(
     "Stat",
-    [("pid", int), ("comm", str), ("state", str), ("ppid", int), ("nice", int), ("start_ticks", int)],
+    [
+        ("pid", int),
+        ("comm", str),
+        ("state", str),
+        ("ppid", int),
+        ("session", int),
+        ("nice", int),
+        ("start_ticks", int),
+    ],
 )
 Socket = NamedTuple(
     "Socket",
@@ -75,6 +83,7 @@ def read_stat(pid: int) -> Optional[Stat]:
         comm=head.split("(", 1)[1],
         state=fields[0],
         ppid=int(fields[1]),
+        session=int(fields[3]),
         nice=int(fields[16]),
         start_ticks=int(fields[19]),
     )
@@ -215,6 +224,11 @@ def listeners_of(pids: Iterable[int]) -> List[Tuple[int, Socket]]:
                 seen.add(entry.inode)
                 found.append((pid, entry))
     return found
+
+
+def port_is_held(port: int) -> bool:
+    """Whether anybody listens on `port` in our network namespace."""
+    return any(entry.state == LISTEN and entry.port == port for entry in sockets_seen_by(os.getpid()))
 
 
 def holders_of_port(port: int, stats: Dict[int, Stat]) -> List[int]:

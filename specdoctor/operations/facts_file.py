@@ -1,0 +1,79 @@
+"""Operations over a file of facts, for a host that can only be looked at by hand."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import NoReturn
+
+from pydantic import ValidationError
+
+from specdoctor.core.errors import PolicyError, UsageError
+from specdoctor.core.facts import FACTS_SCHEMA, Facts
+from specdoctor.core.launch import HostState, LaunchOrder, LaunchOutcome, RestoreOrder, RestoreOutcome
+from specdoctor.core.measurement import BenchPlan, BenchRecord, WatchRecord
+from specdoctor.core.operations import OnProgress, SnapshotRequest
+from specdoctor.core.server import ServerRef
+
+
+def read_facts_file(path: Path) -> Facts:
+    """Facts that the probe printed on some host. Raises UsageError with what is wrong with the file."""
+    how = "make one on the host: specdoctor probe --print | ssh HOST python3 - > facts.json"
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as failure:
+        raise UsageError(f"{path}: cannot be read: {failure}", tried=f"read {path}", next_step=how) from failure
+    try:
+        facts = Facts.model_validate_json(text)
+    except ValidationError as failure:
+        first = failure.errors(include_url=False)[0]
+        where = ".".join(str(part) for part in first["loc"]) or "the whole file"
+        raise UsageError(f"{path}: no facts: {where}: {first['msg']}", tried=f"read {path}", next_step=how) from failure
+    if facts.schema_id != FACTS_SCHEMA:
+        raise UsageError(
+            f"{path}: the file says {facts.schema_id!r}, not {FACTS_SCHEMA!r}", tried=f"read {path}", next_step=how
+        )
+    return facts
+
+
+class FactsFileOperations:
+    """The port `Operations` where nothing but looking at recorded facts is possible."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._facts = read_facts_file(path)
+
+    @property
+    def target(self) -> str:
+        return self._facts.host.hostname or self._path.name
+
+    def snapshot(self, request: SnapshotRequest) -> Facts:
+        return self._facts
+
+    def watch(self, server: ServerRef, *, seconds: float, log_path: str | None) -> WatchRecord:
+        self._refuse(f"watch pid {server.pid} for {seconds:g} s ({log_path or 'no log'})")
+
+    def bench(self, plan: BenchPlan, on_progress: OnProgress) -> BenchRecord:
+        self._refuse(f"send {plan.requests} requests at concurrency {plan.concurrency}")
+
+    def relaunch(self, order: LaunchOrder, on_progress: OnProgress) -> LaunchOutcome:
+        self._refuse(f"restart the server with: {order.change.label}")
+
+    def restore(self, order: RestoreOrder, on_progress: OnProgress) -> RestoreOutcome:
+        self._refuse(f"put back the server on port {order.port}")
+
+    def state(self, run: str) -> HostState:
+        """Nothing can have been left on a host that is not reached."""
+        return HostState(run=run, way_back=False)
+
+    def release(self, run: str) -> tuple[str, ...]:
+        return ()
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+    def _refuse(self, what: str) -> NoReturn:
+        raise PolicyError(
+            f"{self._path.name} is a recording of facts: it cannot {what}",
+            tried=f"--from {self._path}",
+            next_step="name the host itself in place of --from, or take the line to run by hand from the report",
+        )

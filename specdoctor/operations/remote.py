@@ -1,0 +1,179 @@
+"""Operations over a real host: each call sends one small program to it and reads what it prints."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import TypeVar
+
+from pydantic import BaseModel, JsonValue, ValidationError
+
+from specdoctor.core.errors import TargetError
+from specdoctor.core.facts import Facts
+from specdoctor.core.host import Host
+from specdoctor.core.launch import HostState, LaunchOrder, LaunchOutcome, RestoreOrder, RestoreOutcome
+from specdoctor.core.measurement import BenchPlan, BenchRecord, WatchRecord
+from specdoctor.core.operations import Clock, OnProgress, SnapshotRequest
+from specdoctor.core.server import ServerRef
+from specdoctor.operations.conversation import Conversation, Document, Refused
+from specdoctor.operations.programs import ProgramName, probe_params, shell_probe
+from specdoctor.operations.shell_facts import MARK, read_shell_facts
+from specdoctor.operations.waits import CALL_TIMEOUT_S, Order, heard
+
+SNAPSHOT_TIMEOUT_S = 90.0
+OWN_COMMAND_LIMIT_S = 3600.0
+LONGEST_BENCH_S = 4 * 3600.0
+LOG_SETTLE_S = 0.5
+
+Answer = TypeVar("Answer", bound=BaseModel)
+
+# Fields that only some versions know; the program leaves them out again when the server refuses them.
+CHAT_EXTRA: dict[str, dict[str, JsonValue]] = {"sglang": {"return_spec_tokens_details": True}}
+
+
+class RemoteOperations:
+    """The port `Operations` over any `Host`.
+
+    `interpreter` is the Python on the host where it is not to be found by itself. `guard_s` lets the host put the
+    original back by itself when nobody has been in touch for that long (`touch` keeps in touch). `expected_start_s`
+    is how long a start took before, for the time left; each start that succeeds replaces it.
+    """
+
+    def __init__(
+        self,
+        host: Host,
+        *,
+        clock: Clock,
+        interpreter: str | None = None,
+        target: str,
+        guard_s: float | None = None,
+        expected_start_s: float | None = None,
+    ) -> None:
+        self._host = host
+        self._clock = clock
+        self._target = target
+        self._guard_s = guard_s
+        self._talk = Conversation(host, interpreter=interpreter, target=target)
+        self.expected_start_s = expected_start_s
+
+    @property
+    def target(self) -> str:
+        return self._target
+
+    def snapshot(self, request: SnapshotRequest) -> Facts:
+        """One remote command. Raises TargetError when the host gives no answer that can be read."""
+        arguments = (str(request.log_bytes), *request.logs)
+        result = self._talk.run(
+            "probe", probe_params(request), timeout_s=SNAPSHOT_TIMEOUT_S, fallback=shell_probe(), arguments=arguments
+        )
+        if MARK in result.text:
+            return read_shell_facts(result.text)
+        facts = self._read(Facts, self._talk.document("probe", result), "probe")
+        self._talk.remember(facts.host.interpreter)
+        return facts
+
+    def watch(self, server: ServerRef, *, seconds: float, log_path: str | None) -> WatchRecord:
+        params: Document = {"server": server.model_dump(), "seconds": seconds, "log_path": log_path}
+        return self._read(WatchRecord, self._ask("watch", params, timeout_s=seconds + CALL_TIMEOUT_S), "watch")
+
+    def bench(self, plan: BenchPlan, on_progress: OnProgress) -> BenchRecord:
+        extra = CHAT_EXTRA.get(plan.engine, {}) if plan.form == "chat" else {}
+        params: Document = {
+            "plan": plan.model_dump(mode="json"),
+            "extra_body": dict(extra),
+            "own_limit_s": OWN_COMMAND_LIMIT_S,
+            "log_settle_s": LOG_SETTLE_S,
+        }
+        started = self._clock.now()
+
+        def on_line(line: str) -> None:
+            heard(line, on_progress, started, self._clock.now())
+
+        answer = self._ask("bench", params, timeout_s=_bench_limit_s(plan), on_line=on_line)
+        return self._read(BenchRecord, answer, "bench")
+
+    def relaunch(self, order: LaunchOrder, on_progress: OnProgress) -> LaunchOutcome:
+        params: Document = {"cmd": "begin", "order": order.model_dump(mode="json"), "guard_s": self._guard_s}
+        waiting = self._order(order.run, order.action)
+        try:
+            outcome = waiting.wait(self._giving(params), on_progress)
+        except Refused as refusal:
+            return LaunchOutcome(action=order.action, status="refused", server=None, reason=refusal.message)
+        document: Document = {
+            "action": order.action,
+            **outcome,
+            "argv": waiting.state.get("argv"),
+            "stop_s": waiting.state.get("stop_s"),
+            "phases": waiting.state.get("phases"),
+            "log_path": waiting.state.get("log_path"),
+            "log": waiting.log,
+        }
+        launched = self._read(LaunchOutcome, document, "lifecycle")
+        self._note_start(launched.start_s if launched.status == "ready" else None)
+        return launched
+
+    def restore(self, order: RestoreOrder, on_progress: OnProgress) -> RestoreOutcome:
+        params: Document = {"cmd": "restore", "order": order.model_dump(mode="json")}
+        waiting = self._order(order.run, order.action)
+        try:
+            outcome = waiting.wait(self._giving(params), on_progress)
+        except Refused as refusal:
+            return RestoreOutcome(action=order.action, status="refused", server=None, reason=refusal.message)
+        document: Document = {"action": order.action, **outcome, "log": waiting.log}
+        restored = self._read(RestoreOutcome, document, "lifecycle")
+        self._note_start(restored.start_s if restored.status == "restored" else None)
+        return restored
+
+    def state(self, run: str) -> HostState:
+        params: Document = {"cmd": "state", "run": run}
+        return self._read(HostState, self._ask("lifecycle", params, timeout_s=CALL_TIMEOUT_S), "lifecycle")
+
+    def touch(self, run: str) -> None:
+        """Tell the guard on the host that this run is still steered."""
+        self.state(run)
+
+    def release(self, run: str) -> tuple[str, ...]:
+        removed = self._ask("lifecycle", {"cmd": "release", "run": run}, timeout_s=CALL_TIMEOUT_S).get("removed")
+        return tuple(str(path) for path in removed) if isinstance(removed, list) else ()
+
+    def close(self) -> None:
+        self._host.close()
+
+    def _order(self, run: str, action: str) -> Order:
+        return Order(self._talk, self._clock, run, action, self.expected_start_s)
+
+    def _giving(self, params: Document) -> Callable[[], Document]:
+        return lambda: self._talk.ask("lifecycle", params, timeout_s=CALL_TIMEOUT_S)
+
+    def _note_start(self, start_s: float | None) -> None:
+        self.expected_start_s = start_s or self.expected_start_s
+
+    def _ask(
+        self,
+        name: ProgramName,
+        params: Document,
+        *,
+        timeout_s: float,
+        on_line: Callable[[str], None] | None = None,
+    ) -> Document:
+        try:
+            return self._talk.ask(name, params, timeout_s=timeout_s, on_line=on_line)
+        except Refused as refusal:
+            raise refusal.as_error(f"{name} on {self._target}") from refusal
+
+    def _read(self, kind: type[Answer], document: Document, name: str) -> Answer:
+        try:
+            return kind.model_validate(document)
+        except ValidationError as failure:
+            raise TargetError(
+                f"the answer of the {name} program on {self._target} has another form than expected: {failure}",
+                tried=f"run {name} with Python on {self._target}",
+                next_step="use the same version of specdoctor throughout, or report this as a bug",
+            ) from failure
+
+
+def _bench_limit_s(plan: BenchPlan) -> float:
+    """The longest that a bench can take if every request ran into its time limit, bounded."""
+    rounds = math.ceil(plan.requests / plan.concurrency) + math.ceil(plan.warmup / plan.concurrency) + 1
+    own = OWN_COMMAND_LIMIT_S if plan.own_command else 0.0
+    return min(LONGEST_BENCH_S, rounds * plan.request_timeout_s + own + CALL_TIMEOUT_S)

@@ -1,0 +1,293 @@
+"""Stop, start changed, and put back one plain server process, detached from whoever asked.
+
+The way back is on disk before anything is stopped. Every order has an action id and is carried out once; the worker
+that does it lives in a session of its own and survives the loss of the connection.
+"""
+
+import os
+import sys
+import time
+from typing import Any, Dict, List, Optional, Tuple
+
+from specdoctor.remote.parts.answer import Refusal, run_program
+from specdoctor.remote.parts.launch_line import changed_argv
+from specdoctor.remote.parts.procfs import read_stat
+from specdoctor.remote.parts.redaction import mask_all, mask_argv
+from specdoctor.remote.parts.run_dir import (
+    CONTACT,
+    WAY_BACK,
+    action_path,
+    drop_lock,
+    find_run,
+    make_run,
+    read_actions,
+    read_json,
+    remove_run,
+    sign_lock,
+    take_lock,
+    touch_contact,
+    under_way,
+    write_json,
+)
+from specdoctor.remote.parts.run_servers import Ref, check_stoppable, is_original, running, same_by_hand
+from specdoctor.remote.parts.server_logs import read_span
+from specdoctor.remote.parts.way_back import compare, obstacles, prove, record_server, secrets_of
+from specdoctor.remote.parts.worker import Worker, new_state
+
+PARAMS_JSON = "{}"
+POLL_BYTES = 1 << 18
+NO_CHANGE: Dict[str, Any] = {"set_flags": {}, "remove_flags": [], "switches": []}
+
+
+def detach(folder: str, state: Dict[str, Any], record: Dict[str, Any], lock: int) -> None:
+    """Fork a worker into a session of its own, with nothing of the connection left open; returns at once."""
+    ready, tell = os.pipe()
+    first = os.fork()
+    if first:
+        os.waitpid(first, 0)
+        os.close(tell)
+        os.read(ready, 1)
+        for descriptor in (ready, lock):
+            os.close(descriptor)
+        return
+    try:
+        os.setsid()
+        if os.fork() == 0:
+            os.chdir("/")
+            null = os.open(os.devnull, os.O_RDWR)
+            for number in (0, 1, 2):
+                os.dup2(null, number)
+            work(folder, state, record, lock, tell)
+    finally:
+        os._exit(0)
+
+
+def work(folder: str, state: Dict[str, Any], record: Dict[str, Any], lock: int, tell: int) -> None:
+    worker = Worker(folder, state, record)
+    own = read_stat(os.getpid())
+    worker.save(worker={"pid": os.getpid(), "start_ticks": own.start_ticks if own else 0})
+    port = int(record["server"]["port"])
+    sign_lock(lock, "run %s, action %s, worker %d" % (state["order"]["run"], state["action"], os.getpid()))
+    os.write(tell, b".")
+    os.close(tell)
+    worker.run()
+    drop_lock(folder, port, lock)
+    guard(folder, state, record)
+
+
+def guard(folder: str, state: Dict[str, Any], record: Dict[str, Any]) -> None:
+    """Put the original back by itself when nobody has been in touch for `guard_s`; gone with the next action."""
+    limit = state["order"].get("guard_s")
+    while limit and state["kind"] == "launch":
+        time.sleep(min(1.0, limit / 4.0))
+        try:
+            quiet_s = time.time() - os.stat(folder + "/" + CONTACT).st_mtime
+            newest = read_actions(folder)[-1]["action"]
+        except (OSError, IndexError):
+            return
+        if newest != state["action"]:
+            return
+        if quiet_s > limit:
+            order = dict(state["order"], action="guard-" + str(state["action"])[:60], guard_s=None)
+            start_restoring(folder, record, order)
+            return
+
+
+def begin(order: Dict[str, Any]) -> Dict[str, Any]:
+    """Accept a LaunchOrder once; given again it is only looked up, and taken up where its worker was lost."""
+    folder = find_run(order["run"])
+    state = read_json(action_path(folder, order["action"])) if folder else None
+    if folder and state:
+        return attach(folder, state)
+    record = recorded(folder, order["server"])
+    fresh = record is None
+    if record is None:
+        prove(order["server"], None)
+        record = record_server(order["run"], order["server"])
+        obstructed = obstacles(record)
+        if obstructed:
+            raise Refusal("no-way-back", "the server could not be put back: " + "; ".join(obstructed))
+    folder = make_run(order["run"])
+    lock = take_port(folder, record)
+    try:
+        if fresh:
+            write_json(folder + "/" + WAY_BACK, record)
+        check_stoppable(folder, record, order["server"])
+        touch_contact(folder)
+    except Refusal:
+        drop_lock(folder, int(record["server"]["port"]), lock)
+        raise
+    detach(folder, new_state("launch", order, order["server"]), record, lock)
+    return poll({"run": order["run"], "action": order["action"]})
+
+
+def recorded(folder: Optional[str], server: Ref) -> Optional[Dict[str, Any]]:
+    """The way back on disk; one of another server is out of date while this run has stopped nothing yet."""
+    record: Optional[Dict[str, Any]] = read_json(folder + "/" + WAY_BACK) if folder else None
+    if folder and record and not read_actions(folder) and record["server"] != server:
+        return None
+    return record
+
+
+def take_port(folder: str, record: Dict[str, Any]) -> int:
+    """The lock of the server's port. Raises Refusal while another order for it is under way."""
+    port = int(record["server"]["port"])
+    lock, holder = take_lock(folder, port)
+    if lock is None:
+        raise Refusal("busy", "another order for port %d is under way: %s" % (port, holder), "wait for its end")
+    return lock
+
+
+def attach(folder: str, state: Dict[str, Any]) -> Dict[str, Any]:
+    """An order that was given before: go on with it if its worker was lost, then say how far it is."""
+    touch_contact(folder)
+    record = read_json(folder + "/" + WAY_BACK)
+    if state["outcome"] is None and not under_way(state) and record:
+        detach(folder, state, record, take_port(folder, record))
+    return poll({"run": state["order"]["run"], "action": state["action"]})
+
+
+def restore(order: Dict[str, Any]) -> Dict[str, Any]:
+    """Accept a RestoreOrder; when the original already runs there is nothing to do but compare."""
+    folder = find_run(order["run"])
+    record = read_json(folder + "/" + WAY_BACK) if folder else None
+    if folder is None or record is None:
+        return finished(order, None, {}, {}, "this run has stopped no server")
+    state = read_json(action_path(folder, order["action"]))
+    if state:
+        return attach(folder, state)
+    touch_contact(folder)
+    busy = [each for each in read_actions(folder) if under_way(each)]
+    if busy:
+        raise Refusal("busy", "action %s is still under way" % busy[0]["action"], "wait for its end, then restore")
+    return start_restoring(folder, record, order)
+
+
+def start_restoring(folder: str, record: Dict[str, Any], order: Dict[str, Any]) -> Dict[str, Any]:
+    """Hand the order to a worker; or the comparison at once when the original runs."""
+    now, whose = running(folder, record)
+    if now is None:
+        by_hand = same_by_hand(record)
+        now, whose = (by_hand, "original") if by_hand else (None, "")
+    if now and is_original(folder, record, whose):
+        notes = [state["notes"] for state in read_actions(folder) if state["action"] == whose]
+        equal, differences = compare(record, now["pid"], notes[0] if notes else {})
+        return finished(order, now, equal, differences, "")
+    lock = take_port(folder, record)
+    try:
+        check_stoppable(folder, record, now or record["server"])
+    except Refusal:
+        drop_lock(folder, int(record["server"]["port"]), lock)
+        raise
+    detach(folder, new_state("restore", order, now), record, lock)
+    return poll({"run": order["run"], "action": order["action"]})
+
+
+def finished(
+    order: Dict[str, Any], server: Optional[Ref], equal: Dict[str, bool], differences: Dict[str, str], reason: str
+) -> Dict[str, Any]:
+    """The answer where nothing had to be done."""
+    outcome: Dict[str, Any] = {"status": "nothing-to-do", "server": server, "reason": reason}
+    outcome.update(equal=equal, differences=differences, start_s=0.0, downtime_s=0.0)
+    return {"action": order["action"], "phase": "nothing-to-do", "phases": {}, "outcome": outcome, "log": ""}
+
+
+def poll(params: Dict[str, Any]) -> Dict[str, Any]:
+    """How far an action is, and its log since `offsets` (bytes after its start, one for each log)."""
+    folder = find_run(params["run"])
+    state = read_json(action_path(folder, params["action"])) if folder else None
+    record = read_json(folder + "/" + WAY_BACK) if folder else None
+    if folder is None or state is None or record is None:
+        raise Refusal("unknown-action", "nothing is known here of action %s" % params["action"], "begin it again")
+    touch_contact(folder)
+    log, offsets = new_log(state, params.get("offsets") or [])
+    since = float(state["launched_at"] if state["launched"] else state["begun"])
+    answer = {key: state[key] for key in ("action", "kind", "phase", "phases", "outcome", "stop_s", "launched")}
+    answer.update(
+        log=log,
+        log_path=state["logs"][0][0] if state["logs"] else None,
+        elapsed_s=time.monotonic() - since,
+        worker_alive=under_way(state),
+        argv=mask_argv(changed_argv(record["argv"], state["order"].get("change") or NO_CHANGE), set()),
+    )
+    masked: Dict[str, Any] = mask_all(answer, secrets_of(record))
+    return dict(masked, offsets=offsets)
+
+
+def new_log(state: Dict[str, Any], offsets: List[int]) -> Tuple[str, List[int]]:
+    """Whole lines of the start's logs from `offsets` on, and where to go on; unfinished ones once the action ended."""
+    text, after = "", []
+    for index, (path, start) in enumerate(state["logs"]):
+        offset = offsets[index] if index < len(offsets) else 0
+        try:
+            raw = read_span(path, int(start) + offset, POLL_BYTES)
+        except OSError:
+            raw = b""
+        if state["outcome"] is None or len(raw) == POLL_BYTES:
+            raw = raw[: raw.rfind(b"\n") + 1] or (raw if len(raw) == POLL_BYTES else b"")
+        text += raw.decode("utf-8", "replace")
+        after.append(offset + len(raw))
+    return text, after
+
+
+def host_state(params: Dict[str, Any]) -> Dict[str, Any]:
+    """HostState: what this run left here and how far it came."""
+    folder = find_run(params["run"])
+    record = read_json(folder + "/" + WAY_BACK) if folder else None
+    found: Dict[str, Any] = {"run": params["run"], "way_back": record is not None, "actions": {}, "detail": {}}
+    if folder is None or record is None:
+        return found
+    touch_contact(folder)
+    now, whose = running(folder, record)
+    states = read_actions(folder)
+    found["actions"] = {str(state["action"]): describe_state(state) for state in states}
+    found.update(original=record["server"], running=now, running_launch=whose or None)
+    found["running_is_original"] = is_original(folder, record, whose) if now else None
+    if now is None and same_by_hand(record):
+        found.update(running=same_by_hand(record), running_launch="by hand", running_is_original=True)
+    found["detail"] = {"folder": folder, "recorded_at": record["recorded_at"], "kinds": {}}
+    found["detail"]["kinds"] = {str(state["action"]): state["kind"] for state in states}
+    return found
+
+
+def describe_state(state: Dict[str, Any]) -> str:
+    if state["outcome"] is not None:
+        return str(state["outcome"]["status"])
+    return str(state["phase"]) if under_way(state) else "lost while " + str(state["phase"])
+
+
+def release(params: Dict[str, Any]) -> Dict[str, Any]:
+    """Remove everything that this run left here; refused while the server is not the original."""
+    folder = find_run(params["run"])
+    if folder is None:
+        return {"removed": []}
+    record = read_json(folder + "/" + WAY_BACK)
+    states = read_actions(folder)
+    if any(under_way(state) for state in states):
+        raise Refusal("busy", "an action is still under way", "wait for its end")
+    if record and any(state["stopped"] or state["launched"] for state in states):
+        now, whose = running(folder, record)
+        if not (now and is_original(folder, record, whose)) and not same_by_hand(record):
+            what = "action %s runs in its place" % whose if now else "nothing runs in its place"
+            raise Refusal("not-restored", "the original server is not back: " + what, "restore first")
+    return {"removed": remove_run(folder)}
+
+
+def main(params: Dict[str, Any]) -> Dict[str, Any]:
+    command = params["cmd"]
+    os.umask(0o077)
+    if command == "begin":
+        return begin(dict(params["order"], guard_s=params.get("guard_s")))
+    if command == "restore":
+        return restore(params["order"])
+    if command == "poll":
+        return poll(params)
+    if command == "state":
+        return host_state(params)
+    if command == "release":
+        return release(params)
+    raise Refusal("unknown-command", "there is no command %r" % command)
+
+
+if __name__ == "__main__":
+    sys.exit(run_program(main, PARAMS_JSON))

@@ -1,0 +1,57 @@
+"""Which server of a run lives now, and whether it is the original."""
+
+from typing import Any, Dict, Optional, Tuple
+
+from specdoctor.remote.parts.answer import Refusal
+from specdoctor.remote.parts.procfs import alive, all_stats, ancestors_of, argv_of, holders_of_port, port_is_held
+from specdoctor.remote.parts.run_dir import read_actions
+from specdoctor.remote.parts.way_back import boot_id, prove
+
+Ref = Dict[str, int]
+
+
+def running(folder: str, record: Dict[str, Any]) -> Tuple[Optional[Ref], str]:
+    """The server of this run that lives now, and whose it is: "original", an action's id, or "" for none."""
+    if record["boot_id"] != boot_id():
+        return None, ""
+    for state in reversed(read_actions(folder)):
+        launched = state["launched"]
+        if launched and alive(launched["pid"], launched["start_ticks"]):
+            return launched, str(state["action"])
+    server = record["server"]
+    if alive(server["pid"], server["start_ticks"]):
+        return server, "original"
+    return None, ""
+
+
+def is_original(folder: str, record: Dict[str, Any], whose: str) -> bool:
+    """Whether what runs is the untouched original or a finished restoration of it."""
+    if whose == "original":
+        return True
+    states = [state for state in read_actions(folder) if state["action"] == whose]
+    return bool(states) and states[0]["kind"] == "restore"
+
+
+def same_by_hand(record: Dict[str, Any]) -> Optional[Ref]:
+    """A process that somebody else started with the original's words on the original's port."""
+    stats = all_stats()
+    port = int(record["server"]["port"])
+    for holder in holders_of_port(port, stats):
+        for pid in [holder, *ancestors_of(holder, stats)]:
+            if argv_of(pid) == record["argv"]:
+                return {"pid": pid, "start_ticks": stats[pid].start_ticks, "port": port}
+    return None
+
+
+def check_stoppable(folder: str, record: Dict[str, Any], server: Ref) -> None:
+    """Raises Refusal unless what would be stopped is proved to be this run's server, or nothing is in the way."""
+    refs = [record["server"]] + [state["launched"] for state in read_actions(folder) if state["launched"]]
+    if (server["pid"], server["start_ticks"]) not in [(ref["pid"], ref["start_ticks"]) for ref in refs]:
+        raise Refusal("not-the-server", "pid %d is no server of this run" % server["pid"], "look again")
+    now, whose = running(folder, record)
+    port = int(record["server"]["port"])
+    if now:
+        prove(now, record["argv"] if whose == "original" else None)
+    elif port_is_held(port):
+        holders = ", ".join(str(pid) for pid in holders_of_port(port, all_stats())) or "of another user"
+        raise Refusal("port-taken", "the server has ended and port %d belongs to process %s now" % (port, holders))
