@@ -8,7 +8,6 @@ from __future__ import annotations
 import importlib
 import pkgutil
 import time
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -101,14 +100,14 @@ def connect_operations(
         ask_passphrase=ask_passphrase,
         on_notice=on_notice,
     )
-    return RemoteOperations(host, target=target, interpreter=interpreter)
+    return RemoteOperations(host, target=target, clock=WallClock(), interpreter=interpreter)
 
 
-def facts_operations(files: Sequence[Path]) -> Operations:
-    """Operations over facts that somebody gathered by hand: only reading is possible."""
+def facts_operations(path: Path) -> Operations:
+    """Operations over facts that somebody gathered by hand: only reading is possible. Raises UsageError."""
     from specdoctor.operations.facts_file import FactsFileOperations
 
-    return FactsFileOperations(files)
+    return FactsFileOperations(path)
 
 
 def planner_for(settings: RunSettings) -> Planner:
@@ -176,6 +175,10 @@ def stored_start(store: MirroredStore, run_id: str) -> RunStarted:
     return next(started for started in store.runs() if started.run == run_id)
 
 
+def _engines(wanted: str | None) -> tuple[Engine, ...]:
+    return tuple(engine for engine in all_engines() if wanted in (None, engine.name))
+
+
 def _run(
     run_id: str,
     store: MirroredStore,
@@ -191,7 +194,7 @@ def _run(
         id=run_id,
         store=store,
         operations=operations,
-        engines=all_engines(),
+        engines=_engines(settings.engine),
         checks=all_checks(),
         planner=planner_for(settings),
         approver=approver,

@@ -20,7 +20,7 @@ class RunSettings(Frozen):
     """What the user asked for and allowed; part of the first event, so that a resumed run keeps it.
 
     `allow` is the highest tier permitted without asking. Budgets: `max_restarts` counts every start, the restoring
-    one included; `max_minutes` is wall time. `ssh_config` and `facts_files` say how the target was reached, `engine`
+    one included; `max_minutes` is wall time. `ssh_config` and `facts_file` say how the target was reached, `engine`
     is the only one to look for (None: any).
     """
 
@@ -48,7 +48,7 @@ class RunSettings(Frozen):
     dry_run: bool = False
     engine: str | None = None
     ssh_config: str | None = None
-    facts_files: tuple[str, ...] = ()
+    facts_file: str | None = None
 
 
 class _Event(Frozen):

@@ -1,0 +1,82 @@
+"""Driving a run from the command line: lock, screen, interrupts, and what is left when it is over."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from specdoctor.cli.interrupts import interrupts
+from specdoctor.cli.output import say
+from specdoctor.core.errors import EXIT_INTERRUPTED
+
+if TYPE_CHECKING:
+    from specdoctor.app.run import Run
+    from specdoctor.core.model import Risk
+    from specdoctor.store.mirrored import MirroredStore
+
+
+def drive(run: Run, store: MirroredStore, *, resume_allow: Risk | None = None, resumed: bool = False) -> int:
+    """Take a run to its end and return its exit code. Its report is written whatever happens.
+
+    A changed server is put back on every way out, except when somebody interrupts that too; then it is said how to
+    go on.
+    """
+    from specdoctor import assembly
+    from specdoctor.app.run import Run as RunType
+
+    going_on = f"specdoctor investigate --resume {run.id}"
+    words = interrupts(
+        first=lambda: _first_words(run),
+        then=f"left at once; the server may not be as it was. Go on with:  {going_on}",
+        whole=RunType.emit.__code__,
+    )
+    try:
+        with store.store.lock(run.id), words:
+            return _driven(run, assembly.checkpoints_of(store), resumed=resumed, resume_allow=resume_allow)
+    except KeyboardInterrupt:
+        return EXIT_INTERRUPTED
+    finally:
+        run.onlooker.close()
+        write_report(run.id, store)
+
+
+def _driven(run: Run, checkpoints: Path, *, resumed: bool, resume_allow: Risk | None) -> int:
+    from specdoctor.app import investigation
+
+    def work() -> int:
+        if resumed:
+            investigation.resume(run, allow=resume_allow)
+        return investigation.investigate(run, checkpoints=checkpoints)
+
+    return _put_back_on_failure(run, work)
+
+
+def _put_back_on_failure(run: Run, work: Callable[[], int]) -> int:
+    """Run `work`; if it fails in a way the investigation does not know, the server is put back before the failure."""
+    from specdoctor.app.investigation import put_back
+    from specdoctor.core.errors import ConnectionLost
+
+    try:
+        return work()
+    except ConnectionLost:
+        raise
+    except Exception as error:
+        if run.ledger.changed:
+            say(f"{type(error).__name__}: {error}; putting the server back first")
+            put_back(run, why="specdoctor failed")
+        raise
+
+
+def _first_words(run: Run) -> str:
+    if run.ledger.changed:
+        return "interrupted: putting the server back; Ctrl-C again leaves at once and leaves it as it is now"
+    return "interrupted: the server was not changed; ending"
+
+
+def write_report(run_id: str, store: MirroredStore) -> Path | None:
+    """report.md of a run beside its events, as far as it got; None for a run without events."""
+    from specdoctor.render.report import report_markdown
+
+    events = list(store.events(run_id))
+    return store.transcript.put_report(run_id, report_markdown(events)) if events else None

@@ -1,0 +1,49 @@
+"""Ctrl-C while a server may be changed: the first one puts it back, the second leaves at once."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import CodeType, FrameType
+
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+POSTPONED_S = 0.02
+_STDERR = 2
+
+
+@contextmanager
+def interrupts(*, first: Callable[[], str], then: str, whole: CodeType) -> Iterator[None]:
+    """Raise KeyboardInterrupt for a signal that asks to stop, and say what happens now.
+
+    `first` gives the words for the first one, `then` those for any further. A signal that lands while the function
+    with code `whole` runs (writing an event) is delivered right after it, so that no event is half written.
+    """
+    seen = 0
+
+    def on_signal(number: int, frame: FrameType | None) -> None:
+        nonlocal seen
+        if _inside(frame, whole):
+            signal.setitimer(signal.ITIMER_REAL, POSTPONED_S)
+            return
+        seen += 1
+        # Not print: the signal may have arrived in the middle of one.
+        os.write(_STDERR, f"\n{first() if seen == 1 else then}\n".encode())
+        raise KeyboardInterrupt
+
+    before = {number: signal.signal(number, on_signal) for number in (*SIGNALS, signal.SIGALRM)}
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _inside(frame: FrameType | None, code: CodeType) -> bool:
+    while frame is not None:
+        if frame.f_code is code:
+            return True
+        frame = frame.f_back
+    return False

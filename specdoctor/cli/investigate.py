@@ -1,0 +1,215 @@
+"""specdoctor investigate: from a symptom to a verdict."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from specdoctor.cli import options as opt
+from specdoctor.cli.output import on_terminal, print_json, print_text, say, width
+
+if TYPE_CHECKING:
+    from specdoctor.cli.targets import Target
+    from specdoctor.core.events import RunSettings
+    from specdoctor.core.operations import Operations
+    from specdoctor.store.mirrored import MirroredStore
+
+
+def investigate(
+    target: opt.Target = None,
+    symptom: opt.Symptom = None,
+    allow: opt.Allow = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Only read, and print the exact commands that would follow.")
+    ] = False,
+    max_restarts: opt.MaxRestarts = None,
+    max_minutes: opt.MaxMinutes = None,
+    concurrency: opt.Concurrency = None,
+    requests: opt.Requests = None,
+    prompts: opt.Prompts = None,
+    form: opt.PromptForm = None,
+    with_traffic: opt.WithTraffic = False,
+    server_port: opt.ServerPort = None,
+    log: opt.Logs = None,
+    accept_new_host_key: opt.AcceptNew = False,
+    ssh_config: opt.SshConfig = None,
+    interpreter: opt.Interpreter = None,
+    targets: opt.TargetsFile = None,
+    resume: Annotated[
+        str | None,
+        typer.Option(
+            "--resume", metavar="RUN", help="Go on with this run, by its id or the beginning of it.", show_default=False
+        ),
+    ] = None,
+    facts: Annotated[
+        Path | None,
+        typer.Option(
+            "--from",
+            metavar="FILE",
+            help="Judge these facts, printed by `specdoctor probe`, where specdoctor may not log in.",
+            show_default=False,
+        ),
+    ] = None,
+    json: opt.Json = False,
+) -> None:
+    """Find out why speculative decoding on a server is slow, or wrong.
+
+    Reads first, asks before it benchmarks or restarts (unless --allow says so), puts the server back, and ends with a
+    verdict that cites its evidence. Events, artefacts and a report go to transcripts/RUN/ in the current folder.
+
+    Exit code: 0 a cause or healthy, 3 not enough evidence, 4 waiting for permission, 5 server down or unreachable.
+
+    \b
+    Examples:
+      specdoctor investigate ssh://gpu-7 --symptom "EAGLE-3: 57 tok/s, 90 without"
+      specdoctor investigate eagle-a --allow restart --symptom "slower than before"
+      specdoctor investigate --resume 7f3c --allow restart
+      specdoctor probe --print | ssh gpu-7 python3 - > facts.json
+      specdoctor investigate --from facts.json --symptom "accept length is 1.6"
+    """
+    given = {
+        "symptom": symptom,
+        "allow": allow,
+        "dry_run": dry_run,
+        "max_restarts": max_restarts,
+        "max_minutes": max_minutes,
+        "concurrency": concurrency,
+        "requests": requests,
+        "prompts": prompts,
+        "form": form,
+        "with_traffic": with_traffic,
+        "server_port": server_port,
+        "log": log,
+        "ssh_config": ssh_config,
+        "interpreter": interpreter,
+        "facts": facts,
+    }
+    if resume is not None:
+        code, _ = resumed(resume, target=target, given=given, accept_new=accept_new_host_key, as_json=json)
+    else:
+        code, _ = started(target, targets, given=given, accept_new=accept_new_host_key, as_json=json)
+    raise typer.Exit(code)
+
+
+def started(
+    wanted: str | None, targets_file: Path | None, *, given: dict[str, Any], accept_new: bool, as_json: bool
+) -> tuple[int, str]:
+    """A new run to its end; its exit code and id."""
+    from specdoctor import assembly
+    from specdoctor.cli.settings import settings_of
+    from specdoctor.cli.targets import Target, resolve
+
+    facts = given.get("facts")
+    target = Target(transport="local:") if facts else resolve(wanted, targets_file)
+    say(
+        f"specdoctor: reading {', '.join(map(str, facts))}"
+        if facts
+        else f"specdoctor: logging in to {target.transport}"
+    )
+    settings = settings_of(target, given)
+    operations = _operations(target.transport, settings, accept_new=accept_new)
+    store = assembly.open_store()
+    try:
+        return _to_its_end(store, operations, settings, as_json=as_json)
+    finally:
+        operations.close()
+        assembly.close_store(store)
+
+
+def _to_its_end(
+    store: MirroredStore, operations: Operations, settings: RunSettings, *, as_json: bool
+) -> tuple[int, str]:
+    from specdoctor import assembly
+    from specdoctor.cli.driving import drive
+
+    live = on_terminal()
+    run = assembly.new_run(
+        store=store,
+        operations=operations,
+        settings=settings,
+        onlooker=assembly.onlooker_for(live=live),
+        approver=assembly.approver_for(terminal=live),
+    )
+    code = drive(run, store)
+    show_outcome(store, run.id, as_json=as_json)
+    return code, run.id
+
+
+def resumed(
+    wanted: str, *, target: str | None, given: dict[str, Any], accept_new: bool, as_json: bool
+) -> tuple[int, str]:
+    """A stored run to its end; its exit code and id."""
+    from specdoctor import assembly
+    from specdoctor.cli.driving import drive
+    from specdoctor.core.model import Risk
+
+    store = assembly.open_store()
+    try:
+        run_id = store.store.find(wanted)
+        first = assembly.stored_start(store, run_id)
+        place = target or first.target
+        say(f"specdoctor: going on with run {run_id} on {place}")
+        settings = first.settings
+        if given.get("ssh_config") is not None:
+            settings = settings.model_copy(update={"ssh_config": str(given["ssh_config"])})
+        operations = _operations(place, settings, accept_new=accept_new)
+        try:
+            live = on_terminal()
+            run = assembly.resumed_run(
+                run_id,
+                store=store,
+                operations=operations,
+                onlooker=assembly.onlooker_for(live=live),
+                approver=assembly.approver_for(terminal=live),
+            )
+            allow = Risk[given["allow"].upper()] if given.get("allow") else None
+            code = drive(run, store, resumed=True, resume_allow=allow)
+        finally:
+            operations.close()
+        show_outcome(store, run_id, as_json=as_json)
+        return code, run_id
+    finally:
+        assembly.close_store(store)
+
+
+def _operations(transport: str, settings: RunSettings, *, accept_new: bool) -> Operations:
+    from specdoctor import assembly
+    from specdoctor.cli.passphrase import ask_passphrase
+
+    if settings.facts_file:
+        return assembly.facts_operations(Path(settings.facts_file))
+    return assembly.connect_operations(
+        transport,
+        ssh_config=Path(settings.ssh_config) if settings.ssh_config else None,
+        accept_new=accept_new,
+        interpreter=settings.interpreter,
+        ask_passphrase=ask_passphrase if on_terminal() else None,
+        on_notice=say,
+    )
+
+
+def show_outcome(store: MirroredStore, run_id: str, *, as_json: bool) -> None:
+    """The verdict for people or the document for programs, and where the rest lies."""
+    from specdoctor.core.ledger import fold
+    from specdoctor.render.json_run import run_json
+    from specdoctor.render.verdict import verdict_text
+
+    ledger = fold(store.events(run_id))
+    if as_json:
+        print_json(run_json(ledger))
+    elif ledger.verdict is not None:
+        print_text("\n" + verdict_text(ledger.verdict, width=width()))
+    if ledger.restored is False:
+        say(f"the server is NOT as it was found; go on with:  specdoctor investigate --resume {run_id}")
+    report = store.transcript.directory(run_id) / "report.md"
+    say(f"run {run_id}   report {report}   more: specdoctor review {run_id}")
+
+
+def target_of(wanted: str | None, targets_file: Path | None, **over: Any) -> Target:
+    """The target of a command that only looks, with what the command line says instead of the file."""
+    from specdoctor.cli.targets import resolve
+
+    target = resolve(wanted, targets_file)
+    return target.model_copy(update={k: v for k, v in over.items() if v is not None})

@@ -1,0 +1,52 @@
+"""The command line: one application, one file for each command or group."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from specdoctor.cli.failures import Guarded
+from specdoctor.cli.investigate import investigate
+
+app = typer.Typer(
+    cls=Guarded,
+    name="specdoctor",
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    no_args_is_help=True,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        from specdoctor import __version__
+
+        print(f"specdoctor {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def main(
+    version: Annotated[
+        bool, typer.Option("--version", help="Print the version and exit.", callback=_version, is_eager=True)
+    ] = False,
+) -> None:
+    """Find out over SSH why speculative decoding on an inference server is slower than none, or wrong.
+
+    \b
+    Begin with one of:
+      specdoctor demo                                          no GPU, no setup
+      specdoctor doctor ssh://gpu-7                            what is possible there
+      specdoctor investigate ssh://gpu-7 --symptom "..."       find the cause
+      specdoctor triage server.log                             judge files, no SSH
+    """
+
+
+app.command()(investigate)
+
+
+def run() -> None:
+    """Entry point of the console script."""
+    app()

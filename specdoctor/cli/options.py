@@ -1,0 +1,153 @@
+"""Options that several commands share, each described once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+Tier = Literal["read", "load", "restart"]
+Form = Literal["chat", "generate"]
+
+Target = Annotated[
+    str | None,
+    typer.Argument(
+        metavar="[TARGET]",
+        help="ssh://[user@]host[:port], local:, or a name from specdoctor.toml; may be left out when that file names "
+        "one target only.",
+        show_default=False,
+    ),
+]
+TargetsFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--targets",
+        metavar="FILE",
+        help="File of named targets; else ./specdoctor.toml, else the one in the user's configuration folder.",
+        show_default=False,
+    ),
+]
+SshConfig = Annotated[
+    Path | None,
+    typer.Option(
+        "--ssh-config", metavar="FILE", help="Use this SSH configuration, as ssh -F does.", show_default=False
+    ),
+]
+AcceptNew = Annotated[
+    bool,
+    typer.Option(
+        "--accept-new-host-key",
+        help="Record the key of a host never seen before; a changed key is refused all the same.",
+    ),
+]
+Interpreter = Annotated[
+    str | None,
+    typer.Option(
+        "--interpreter",
+        metavar="PATH",
+        help="Python on the host to run the probe with; else the server's own, else python3.",
+        show_default=False,
+    ),
+]
+ServerPort = Annotated[
+    int | None,
+    typer.Option(
+        "--server-port",
+        metavar="PORT",
+        help="Which server, where a host runs several.",
+        min=1,
+        max=65535,
+        show_default=False,
+    ),
+]
+Logs = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--log",
+        metavar="PATH",
+        help="Also read this server log on the host; may be given several times.",
+        show_default=False,
+    ),
+]
+Symptom = Annotated[
+    str | None,
+    typer.Option(
+        "--symptom",
+        metavar="TEXT",
+        help="What is wrong, in your words, with the figures you know; they are tested, not believed.",
+        show_default=False,
+    ),
+]
+Allow = Annotated[
+    Tier | None,
+    typer.Option(
+        "--allow",
+        metavar="read|load|restart",
+        help="Highest tier to do without asking: only read (the default), also benchmark, also restart the server.",
+        show_default=False,
+    ),
+]
+MaxRestarts = Annotated[
+    int | None,
+    typer.Option(
+        "--max-restarts",
+        metavar="N",
+        help="At most this many starts of the server, the one that puts it back included.  [default: 3]",
+        min=0,
+        show_default=False,
+    ),
+]
+MaxMinutes = Annotated[
+    float | None,
+    typer.Option(
+        "--max-minutes",
+        metavar="N",
+        help="Begin nothing new after this long.  [default: 240]",
+        min=0.0,
+        show_default=False,
+    ),
+]
+Concurrency = Annotated[
+    int | None,
+    typer.Option(
+        "--concurrency",
+        metavar="N",
+        help="Clients at once in a benchmark: as many as complain.  [default: 1]",
+        min=1,
+        show_default=False,
+    ),
+]
+Requests = Annotated[
+    int | None,
+    typer.Option(
+        "--requests",
+        metavar="N",
+        help="Requests of one benchmark, warm-up apart.  [default: 12]",
+        min=1,
+        show_default=False,
+    ),
+]
+Prompts = Annotated[
+    str | None,
+    typer.Option(
+        "--prompts",
+        metavar="SET|FILE",
+        help="Prompts to measure with: mixed, chat, code, maths, short, or a file (one a line, or JSON lines).  "
+        "[default: mixed]",
+        show_default=False,
+    ),
+]
+PromptForm = Annotated[
+    Form | None,
+    typer.Option(
+        "--form",
+        metavar="chat|generate",
+        help="Send prompts to the chat endpoint, or rendered to the engine's own.  [default: generate]",
+        show_default=False,
+    ),
+]
+WithTraffic = Annotated[
+    bool, typer.Option("--with-traffic", help="Benchmark and restart even while others use the server.")
+]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON document on standard output.")]

@@ -1,0 +1,79 @@
+"""From a target of the file and the options of the command line to the settings of a run; the options win."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from specdoctor.cli.targets import Target
+from specdoctor.core.errors import UsageError
+from specdoctor.core.events import RunSettings
+from specdoctor.core.faults import unknown_word
+from specdoctor.core.model import Risk
+
+
+def settings_of(target: Target, given: dict[str, Any]) -> RunSettings:
+    """Settings of a new run. `given` holds the options by name, None where nothing was said. Raises UsageError."""
+    wanted: dict[str, Any] = {
+        "symptom": given.get("symptom"),
+        "allow": _tier(given),
+        "dry_run": given.get("dry_run"),
+        "max_restarts": given.get("max_restarts"),
+        "max_minutes": given.get("max_minutes"),
+        "concurrency": _first(given.get("concurrency"), target.concurrency),
+        "requests": given.get("requests"),
+        "prompt_file": checked_prompts(_first(given.get("prompts"), target.prompts)),
+        "form": given.get("form"),
+        "with_traffic": given.get("with_traffic"),
+        "port": _first(given.get("server_port"), target.server_port),
+        "interpreter": _first(given.get("interpreter"), target.interpreter),
+        "bench_command": target.bench.command if target.bench else None,
+        "bench_patterns": target.bench.patterns if target.bench else None,
+        "extra_logs": (*target.logs, *(given.get("log") or ())) or None,
+        "extra_files": target.config_files or None,
+        "engine": checked_engine(target.engine),
+        "ssh_config": _whole(_first(given.get("ssh_config"), target.ssh_config)),
+        "facts_file": _whole(given.get("facts")),
+    }
+    return RunSettings(**{name: value for name, value in wanted.items() if value is not None})
+
+
+def _tier(given: dict[str, Any]) -> Risk | None:
+    """What is allowed beforehand; a dry run allows nothing but reading, whatever else was said."""
+    if given.get("dry_run"):
+        return Risk.READ
+    return Risk[given["allow"].upper()] if given.get("allow") else None
+
+
+def _first(*values: Any) -> Any:
+    return next((value for value in values if value is not None), None)
+
+
+def _whole(path: Any) -> str | None:
+    """An absolute path, so that a run can be resumed from another folder."""
+    return str(Path(path).expanduser().resolve()) if path is not None else None
+
+
+def checked_prompts(wanted: str | None) -> str | None:
+    """A built-in prompt set's name, or the absolute path of a file that can be read. Raises UsageError."""
+    if wanted is None:
+        return None
+    from specdoctor.app.prompts import built_in, from_file
+
+    if Path(wanted).is_file():
+        from_file(Path(wanted))
+        return str(Path(wanted).resolve())
+    built_in(wanted)
+    return wanted
+
+
+def checked_engine(wanted: str | None) -> str | None:
+    """An engine that has an adapter. Raises UsageError."""
+    if wanted is None:
+        return None
+    from specdoctor.assembly import all_engines
+
+    known = [engine.name for engine in all_engines()]
+    if wanted not in known:
+        raise UsageError(unknown_word("engine", wanted, known), next_step="correct it in the targets file")
+    return wanted
