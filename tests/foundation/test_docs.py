@@ -143,3 +143,18 @@ def test_a_missing_page_fails_the_check(tmp_path: Path) -> None:
 def test_a_missing_folder_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert docs.main(["--check", "--folder", str(tmp_path / "nowhere")]) == EXIT_USAGE
     assert "nowhere" in capsys.readouterr().err
+
+
+def test_every_command_and_option_has_a_help_sentence() -> None:
+    from specdoctor.cli.main import app
+
+    assert commands_without_help(app, program="specdoctor") == []
+
+
+def test_every_check_has_a_summary_and_a_name_of_its_own() -> None:
+    from specdoctor.assembly import all_checks
+
+    checks = list(all_checks())
+    assert checks
+    assert [check.name for check in checks if not check.summary.strip()] == []
+    assert len({check.name for check in checks}) == len(checks)
