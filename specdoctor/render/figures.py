@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from specdoctor.core.events import BoundComputed
+from specdoctor.core.events import BoundComputed, ServerSeen
 from specdoctor.core.hypothesis import UNITS, Hypothesis, Metric, TodoStatus
 from specdoctor.core.launch import LaunchChange
 from specdoctor.core.ledger import Ledger
@@ -114,6 +114,12 @@ def prediction_and_result(hypothesis: Hypothesis, ledger: Ledger) -> str:
 def evidence_ids(ids: tuple[str, ...], *, most: int = 4) -> str:
     """Evidence ids in a row; of a long list, the first ones and how many more there are."""
     return " ".join(ids) if len(ids) <= most else f"{' '.join(ids[:most])} +{len(ids) - most}"
+
+
+def server_words(seen: ServerSeen) -> tuple[str, str]:
+    """Engine with version, and what else the summary says of the server."""
+    name = f"{seen.engine} {seen.version or seen.version_range or 'of unknown version'}"
+    return name, seen.summary.removeprefix(name).lstrip(" ,:;")
 
 
 def change_words(change: LaunchChange) -> str:

@@ -8,7 +8,7 @@ from specdoctor.core import events as ev
 from specdoctor.core.measurement import Measurement
 from specdoctor.core.model import Risk
 from specdoctor.render.clean import one_line
-from specdoctor.render.figures import TODO_WORDS, duration
+from specdoctor.render.figures import TODO_WORDS, duration, server_words
 
 
 def event_line(event: ev.Event) -> str:
@@ -150,9 +150,10 @@ def _server(event: ev.ServerRelaunched | ev.ServerRestored | ev.ServerSeen | ev.
             return f"server started with {change.label}: {came}{_cited((evidence,))}"
         case ev.ServerRestored():
             return _restored(event)
-        case ev.ServerSeen(engine=engine, version=version, version_range=reach, ref=ref, state=state, summary=summary):
+        case ev.ServerSeen(ref=ref, state=state):
+            name, summary = server_words(event)
             where = f", pid {ref.pid}, port {ref.port}" if ref else ""
-            return f"server {engine} {version or reach or 'of unknown version'}{where}, {state}: {summary}"
+            return f"server {name}{where}, {state}: {summary}"
         case ev.HostReleased(removed=removed):
             return "nothing of this run is left on the host" + (f"; removed: {', '.join(removed)}" if removed else "")
 

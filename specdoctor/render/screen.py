@@ -13,7 +13,7 @@ from specdoctor.core.ledger import Ledger
 from specdoctor.core.model import DECIDED, Status
 from specdoctor.core.operations import Progress
 from specdoctor.render.clean import one_line
-from specdoctor.render.figures import TODO_WORDS, amount, clock, evidence_ids, prediction_and_result
+from specdoctor.render.figures import TODO_WORDS, amount, clock, evidence_ids, prediction_and_result, server_words
 from specdoctor.render.layout import GAP, clip, gapped, pad, width_of, wrap
 
 STYLES = {
@@ -94,9 +94,9 @@ def _server(ledger: Ledger) -> tuple[str, ...]:
     seen = ledger.server
     if seen is None:
         return ("server not looked at yet",)
-    version = f" {seen.version or seen.version_range or 'of unknown version'}"
+    name, summary = server_words(seen)
     pid = f", pid {seen.ref.pid}" if seen.ref else f", {seen.state}"
-    return (f"{seen.engine}{version}{pid}", seen.summary)
+    return (f"{name}{pid}", summary)
 
 
 def _budget(ledger: Ledger) -> str:

@@ -49,8 +49,29 @@ class Redactor:
         return redact(_LISTED.sub(_mask_listed, text), known=self._known)
 
     def content(self, content: bytes) -> bytes:
-        """An artefact without secrets; bytes that are no UTF-8 pass unchanged."""
-        return self.text(content.decode("utf-8", errors="surrogateescape")).encode("utf-8", errors="surrogateescape")
+        """An artefact without secrets; bytes that are no UTF-8 pass unchanged.
+
+        A JSON document, or one on every line, is redacted value by value, so that it can still be read as JSON.
+        """
+        text = content.decode("utf-8", errors="surrogateescape")
+        redacted = self._json(text)
+        if redacted is None:
+            lines = text.split("\n")
+            documents = [self._json(line) if line.strip() else line for line in lines]
+            whole = [d for d in documents if d is not None]
+            redacted = "\n".join(whole) if len(whole) == len(lines) else self.text(text)
+        return redacted.encode("utf-8", errors="surrogateescape")
+
+    def _json(self, text: str) -> str | None:
+        """The document without secrets, as it was written if it has none; None for what is no JSON object or list."""
+        try:
+            value = json.loads(text) if text.lstrip()[:1] in ("{", "[") else None
+        except (ValueError, RecursionError):
+            return None
+        if value is None:
+            return None
+        clean = self._value(value)
+        return text if clean == value else json.dumps(clean, separators=(",", ":"))
 
     def event(self, event: Event) -> Event:
         """The event without secrets, of the same type and still valid."""

@@ -152,12 +152,23 @@ class SqliteStore:
             size += 1
 
     def put_artefact(self, run: str, name: str, content: bytes) -> str:
-        """Store redacted content; returns its SHA-256 in hex. The same name with other content is refused."""
+        """Store redacted content; returns its SHA-256 in hex.
+
+        A name whose content an event of the run cites cannot get another content. One that no event cites yet can: a
+        run that was killed between the two writes the content again when it is resumed.
+        """
         check_run_id(run)
         check_artefact_name(name)
         clean = self.redactor.content(content)
         digest = hashlib.sha256(clean).hexdigest()
         row = {"run": run, "name": name, "sha256": digest, "content": zlib.compress(clean, 6)}
+        cited = self._cited(run, name)
+        if cited is not None and cited != digest:
+            raise StoreError(
+                f"artefact {name} of run {run} is cited as evidence with other content",
+                tried=f"write it in {self.path}",
+                next_step="what was written once stays; record the new content under a name of its own",
+            )
         with self._explained(f"write artefact {name} of run {run}"), self._guard:
             self._db.execute(
                 "INSERT INTO artefacts (run, name, sha256, content) SELECT :run, :name, :sha256, :content WHERE NOT"
@@ -167,10 +178,11 @@ class SqliteStore:
         return digest
 
     def artefact(self, run: str, name: str) -> bytes:
-        """The stored (redacted) content, checked against its hash."""
+        """The stored (redacted) content that the run's evidence cites, else the last one; checked against its hash."""
         with self._explained(f"read artefact {name} of run {run}"), self._guard:
             row = self._db.execute(
-                "SELECT sha256, content FROM artefacts WHERE run = ? AND name = ?", [run, name]
+                "SELECT sha256, content FROM artefacts WHERE run = ? AND name = ? ORDER BY sha256 = ? DESC, rowid DESC",
+                [run, name, self._cited(run, name) or ""],
             ).fetchone()
         if row is None:
             names = ", ".join(self.artefacts(run)) or "none"
@@ -183,11 +195,23 @@ class SqliteStore:
             raise self._damaged(f"artefact {name} of run {run} differs from its hash")
         return content
 
-    def artefacts(self, run: str) -> dict[str, str]:
-        """Names of the run's artefacts with their SHA-256."""
+    def _cited(self, run: str, name: str) -> str | None:
+        """The hash by which an event of the run cites the artefact."""
         with self._explained(f"read run {run}"), self._guard:
-            rows = self._db.execute("SELECT name, sha256 FROM artefacts WHERE run = ? ORDER BY name", [run]).fetchall()
-        return {str(name): str(digest) for name, digest in rows}
+            row = self._db.execute(
+                "SELECT json_extract(body, '$.sha256') FROM events WHERE run = ? AND kind = 'evidence.recorded'"
+                " AND json_extract(body, '$.artefact') = ?",
+                [run, name],
+            ).fetchone()
+        return None if row is None or row[0] is None else str(row[0])
+
+    def artefacts(self, run: str) -> dict[str, str]:
+        """Names of the run's artefacts, each with the SHA-256 of what `artefact` returns."""
+        with self._explained(f"read run {run}"), self._guard:
+            rows = self._db.execute(
+                "SELECT name, sha256 FROM artefacts WHERE run = ? ORDER BY name, rowid", [run]
+            ).fetchall()
+        return {str(name): self._cited(run, str(name)) or str(digest) for name, digest in rows}
 
     def lock(self, run: str) -> AbstractContextManager[None]:
         """Hold this while driving `run`; raises StoreError while another process drives it."""

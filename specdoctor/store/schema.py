@@ -17,14 +17,14 @@ APPLICATION_ID = 0x73706472
 """Marks the file as a run database ("spdr"), so that a foreign file is never written to."""
 
 _LAST = "(SELECT COALESCE(MAX(seq), 0) FROM events WHERE run = NEW.run)"
-_SAME_NAME = "(SELECT 1 FROM artefacts WHERE run = NEW.run AND name = NEW.name)"
+_SAME = "(SELECT 1 FROM artefacts WHERE run = NEW.run AND name = NEW.name AND sha256 = NEW.sha256)"
 _REFUSALS = (
     ("UPDATE ON events", "1", "events are never edited"),
     ("DELETE ON events", "1", "events are never deleted"),
     ("INSERT ON events", f"NEW.seq <> {_LAST} + 1", "an event must follow the last one"),
     ("UPDATE ON artefacts", "1", "artefacts are never edited"),
     ("DELETE ON artefacts", "1", "artefacts are never deleted"),
-    ("INSERT ON artefacts", f"EXISTS {_SAME_NAME}", "an artefact of this name exists with other content"),
+    ("INSERT ON artefacts", f"EXISTS {_SAME}", "artefacts are never replaced"),
 )
 
 
@@ -87,8 +87,8 @@ def _create(db: Database) -> None:
         )
         db.table("artefacts").create(
             {"run": str, "name": str, "sha256": str, "content": bytes},
-            pk=("run", "name"),
-            not_null=("sha256", "content"),
+            pk=("run", "name", "sha256"),
+            not_null=("content",),
             strict=True,
         )
         for on, when, why in _REFUSALS:

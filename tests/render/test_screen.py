@@ -99,6 +99,19 @@ def test_the_progress_line_says_what_of_what(progress: Progress, words: str) -> 
     assert drawn(ledger, step=Step(progress, at=ledger.last_at))[-1] == words
 
 
+def test_what_the_summary_repeats_is_said_once() -> None:
+    seen = ev.ServerSeen(
+        engine="sglang",
+        ref=None,
+        state="running",
+        version="0.5.12",
+        version_range=None,
+        summary="sglang 0.5.12, /models/a, 1 step",
+        evidence="E1",
+    )
+    assert drawn(fold([story()[0], seen]))[0].startswith("eagle-a   sglang 0.5.12, running   /models/a, 1 step")
+
+
 def test_without_progress_the_line_says_how_long_it_has_gone_on() -> None:
     ledger, _ = restoring()
     assert drawn(ledger)[-1] == "restoring the original launch   for 0:05"

@@ -52,6 +52,31 @@ def test_a_known_value_goes_wherever_it_stands(secret: str) -> None:
     assert secret not in redactor.content(f"a\nb {secret}\n".encode()).decode()
 
 
+@pytest.mark.parametrize(
+    "document",
+    [
+        {"log": f"start --api-key {SECRET}", "next": "x y"},
+        {"log": f"HF_TOKEN={SECRET}", "n": [1, 2.5, None, True]},
+        {"argv": ["python3", "--api-key", SECRET, "--port", "1"]},
+        {"env": {"HF_TOKEN": SECRET}, "text": "naïve \u2028 \ud800"},
+        [{"server_args": {"api_key": SECRET, "port": 1}}],
+    ],
+)
+@pytest.mark.parametrize("indent", [None, 2])
+def test_a_json_artefact_stays_json(document: object, indent: int | None) -> None:
+    redactor = Redactor()
+    written = redactor.content(json.dumps(document, indent=indent).encode())
+    assert SECRET.encode() not in written
+    assert json.loads(written) == json.loads(json.dumps(document).replace(SECRET, MASK))
+    two_lines = redactor.content((json.dumps(document) + "\n").encode() * 2)
+    assert [json.loads(line) for line in two_lines.splitlines()] == [json.loads(written)] * 2
+
+
+def test_json_without_a_secret_keeps_its_bytes() -> None:
+    content = b'{ "a" : 1.50,\n "b": "--port 1" , "c": "na\xc3\xafve"}\n'
+    assert Redactor(["other-secret"]).content(content) == content
+
+
 def test_words_of_closed_lists_stay_whatever_the_secrets_are() -> None:
     event = ev.ActionEnded(action="A1", outcome="done", summary="it is done", duration_s=1.0)
     line = written(event, "done", "action.ended")

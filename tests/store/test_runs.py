@@ -99,7 +99,7 @@ def test_threads_and_processes_can_append_to_the_same_run(store: SqliteStore, pa
         "INSERT INTO events VALUES ('7f3c', 9, 0.0, 'x', 'y')",
         "UPDATE artefacts SET content = x'00'",
         "DELETE FROM artefacts",
-        "INSERT OR REPLACE INTO artefacts VALUES ('7f3c', 'a', 'x', x'00')",
+        "INSERT OR REPLACE INTO artefacts SELECT run, name, sha256, x'00' FROM artefacts",
     ],
 )
 def test_history_cannot_be_changed_from_outside(store: SqliteStore, path: Path, statement: str) -> None:
@@ -154,11 +154,27 @@ def test_artefacts_are_kept_redacted_with_the_hash_of_what_is_kept(store: Sqlite
     assert content == b"key ***\n" * 1000
     assert store.artefacts("7f3c") == {"E1/server.log": digest}
     assert store.put_artefact("7f3c", "E1/server.log", b"key s3cret-value\n" * 1000) == digest
-    with pytest.raises(StoreError, match="exists with other content"):
-        store.put_artefact("7f3c", "E1/server.log", b"other")
     with pytest.raises(StoreError) as raised:
         store.artefact("7f3c", "E2")
     assert "E1/server.log" in raised.value.next_step
+
+
+def test_content_that_an_event_cites_stays_and_content_that_none_cites_may_change(store: SqliteStore) -> None:
+    store.append("7f3c", started("7f3c"))
+    store.put_artefact("7f3c", "E1-facts.json", b"written before a kill")
+    digest = store.put_artefact("7f3c", "E1-facts.json", b"written after the resume")
+    assert store.artefact("7f3c", "E1-facts.json") == b"written after the resume"
+    store.append(
+        "7f3c",
+        ev.EvidenceRecorded(
+            evidence="E1", action=None, source="snapshot", summary="x", artefact="E1-facts.json", sha256=digest
+        ),
+    )
+    with pytest.raises(StoreError, match="cited as evidence with other content"):
+        store.put_artefact("7f3c", "E1-facts.json", b"written before a kill")
+    assert store.put_artefact("7f3c", "E1-facts.json", b"written after the resume") == digest
+    assert store.artefact("7f3c", "E1-facts.json") == b"written after the resume"
+    assert store.artefacts("7f3c") == {"E1-facts.json": digest}
 
 
 def test_no_secret_reaches_the_file(store: SqliteStore, path: Path) -> None:
