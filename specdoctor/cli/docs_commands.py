@@ -9,6 +9,8 @@ import typer
 from typer.core import TyperArgument, TyperGroup, TyperOption
 from typer.main import get_command
 
+KEEP_LINES = "\b\n"
+
 
 def commands_page(app: typer.Typer, *, program: str) -> str:
     """The whole page; hidden commands and options are left out."""
@@ -63,8 +65,12 @@ def _section(context: typer.Context) -> list[str]:
 
 
 def _help_text(context: typer.Context) -> str:
-    text = context.command.help or ""
-    return inspect.cleandoc(text.partition("\f")[0]).replace("\b\n", "")
+    """The help of a command in Markdown; what a terminal must not wrap (a paragraph after \\b) becomes a block."""
+    text = inspect.cleandoc((context.command.help or "").partition("\f")[0])
+    return "\n\n".join(
+        f"```\n{paragraph.removeprefix(KEEP_LINES)}\n```" if paragraph.startswith(KEEP_LINES) else paragraph
+        for paragraph in text.split("\n\n")
+    )
 
 
 def _parameters(context: typer.Context) -> Iterator[TyperArgument | TyperOption]:

@@ -33,6 +33,10 @@ def small_app() -> typer.Typer:
         """Sit and watch.
 
         Bring tea.
+
+        \b
+        Tea:
+          green    two minutes
         """
 
     @app.command(hidden=True)
@@ -65,7 +69,7 @@ def test_commands_page_has_every_command_with_its_help() -> None:
     for heading in ("## birds", "### birds watch", "### birds nest", "#### birds nest count"):
         assert f"\n{heading}\n" in page
     assert "Studies birds." in page
-    assert "Sit and watch.\n\nBring tea." in page
+    assert "Sit and watch.\n\nBring tea.\n\n```\nTea:\n  green    two minutes\n```\n" in page
     assert "- `place <str>`: Where to sit. [required]" in page
     assert "- `--hours <int>`: How long to sit. [default: 3]" in page
 
