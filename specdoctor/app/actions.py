@@ -12,6 +12,7 @@ from specdoctor.app.prompts import built_in, chat_template, from_file, rendered
 from specdoctor.app.run import FACTS_ARTEFACT, Run
 from specdoctor.core import events as ev
 from specdoctor.core.errors import ConnectionLost, LedgerError, TargetError
+from specdoctor.core.facts import Facts
 from specdoctor.core.hypothesis import Hypothesis, TodoItem
 from specdoctor.core.launch import LaunchOrder, ReadyRules, RestoreOrder
 from specdoctor.core.measurement import BenchPlan, BenchRecord, Measurement
@@ -31,7 +32,7 @@ from specdoctor.core.moves import (
     risk_of,
 )
 from specdoctor.core.operations import SnapshotRequest
-from specdoctor.core.server import ServerRef, SpecSetting
+from specdoctor.core.server import ServerRef, ServerView, SpecSetting
 
 LEAST_READY_S = 1800.0
 """A start is given at least half an hour: large models, first-time kernel compilation."""
@@ -138,16 +139,12 @@ def _snapshot(run: Run, action: str) -> Outcome:
     )
     facts = run.operations.snapshot(request)
     first = not any(e.source == "snapshot" for e in run.ledger.evidence.values())
-    evidence = run.record(
-        action=action,
-        source="snapshot",
-        summary=f"read {len(facts.processes)} processes, {len(facts.logs)} logs, {len(facts.files)} files "
-        f"of {facts.host.hostname or run.operations.target} in {facts.duration_s:.1f} s",
-        artefact=FACTS_ARTEFACT,
-        content=facts.model_dump_json(by_alias=True),
-        data={"boot_id": facts.host.boot_id, "problems": list(facts.problems)},
-    )
-    view = run.set_scene(facts)
+    try:
+        view = run.set_scene(facts)
+    except TargetError:
+        _keep_facts(run, action, facts, None)
+        raise
+    evidence = _keep_facts(run, action, facts, view)
     spec = view.spec.label if view.spec else "speculation unknown"
     version = view.version or view.version_range or "version unknown"
     run.emit(
@@ -165,6 +162,23 @@ def _snapshot(run: Run, action: str) -> Outcome:
         for claim in read_symptom(run.ledger.settings.symptom).claims:
             run.emit(ev.ClaimStated(claim=claim))
     return "done", f"{view.engine} {version} is {view.state}: {spec}", (evidence,)
+
+
+def _keep_facts(run: Run, action: str, facts: Facts, view: ServerView | None) -> str:
+    """The facts as evidence, with the values that are in force and were not asked for."""
+    return run.record(
+        action=action,
+        source="snapshot",
+        summary=f"read {len(facts.processes)} processes, {len(facts.logs)} logs, {len(facts.files)} files "
+        f"of {facts.host.hostname or run.operations.target} in {facts.duration_s:.1f} s",
+        artefact=FACTS_ARTEFACT,
+        content=facts.model_dump_json(by_alias=True),
+        data={
+            "boot_id": facts.host.boot_id,
+            "problems": list(facts.problems),
+            "rewrites": [r.model_dump(mode="json") for r in view.rewrites] if view else [],
+        },
+    )
 
 
 def _checks(run: Run, action: str, move: RunChecks) -> Outcome:

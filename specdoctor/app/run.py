@@ -8,9 +8,10 @@ from dataclasses import dataclass, field
 from pydantic import JsonValue
 
 from specdoctor.analysis.symptom import read_symptom
+from specdoctor.app.scene import scene_of
 from specdoctor.core import events as ev
 from specdoctor.core.engine import Engine
-from specdoctor.core.errors import LedgerError, TargetError
+from specdoctor.core.errors import LedgerError
 from specdoctor.core.facts import Facts
 from specdoctor.core.ledger import Ledger, fold
 from specdoctor.core.operations import Clock, Operations, Progress
@@ -55,12 +56,12 @@ class Run:
         content: str | None = None,
         data: dict[str, JsonValue] | None = None,
     ) -> str:
-        """Record evidence; `content` goes to the artefact store, redacted, under its evidence id."""
+        """Record evidence; `content` goes to the store under its evidence id, which masks secrets as it writes."""
         evidence = self.ledger.next_id("E")
         name, digest = None, None
         if artefact is not None and content is not None:
             name = f"{evidence}-{artefact}"
-            digest = self.store.put_artefact(self.id, name, redact(content).encode())
+            digest = self.store.put_artefact(self.id, name, content.encode())
         self.emit(
             ev.EvidenceRecorded(
                 evidence=evidence,
@@ -105,32 +106,16 @@ class Run:
 
         Raises TargetError when there is none, or several and no port to choose by.
         """
-        views = [view for engine in self.engines for view in engine.servers(facts)]
-        port = self.ledger.settings.port
-        chosen = [v for v in views if port is None or (v.ref is not None and v.ref.port == port) or v.state == "down"]
-        alive = [v for v in chosen if v.state != "down"]
-        chosen = alive or chosen
-        if not chosen:
-            raise TargetError(
-                f"{self.operations.target}: no inference server was found",
-                tried="processes, their command lines and logs" + (f", port {port}" if port else ""),
-                next_step="start it, or name its log with --log, or check the port",
-            )
-        if len(chosen) > 1:
-            listed = "; ".join(f"port {v.ref.port if v.ref else '?'}: {v.model_path}" for v in chosen)
-            raise TargetError(
-                f"{self.operations.target}: {len(chosen)} servers were found ({listed})",
-                next_step="choose one with --server-port",
-            )
-        view = chosen[0]
-        self.scene = Scene(
-            view=view,
-            facts=facts,
-            others=tuple(v for v in views if v is not view),
-            concurrency=self.ledger.settings.concurrency,
-            complaints=read_symptom(self.ledger.settings.symptom).complaints,
+        settings = self.ledger.settings
+        self.scene = scene_of(
+            facts,
+            engines=self.engines,
+            target=self.operations.target,
+            port=settings.port,
+            concurrency=settings.concurrency,
+            complaints=read_symptom(settings.symptom).complaints,
         )
-        return view
+        return self.scene.view
 
     def load(self) -> None:
         """Rebuild ledger and scene from what is stored: nothing else is needed to go on."""

@@ -25,10 +25,12 @@ def lines_of(
     lines += _gain(ledger)
     because = [c for c in causes if c.status == "supported"]
     if because:
-        lines.append(("because", "; ".join(_cause_words(c) for c in because)))
+        words = "; ".join(_cause_words(c) for c in because)
+        lines.append(("because", _cited(words, *(e for c in because for e in c.evidence))))
     ruled_out = [h for h in ledger.hypotheses.values() if h.status is Status.FALSIFIED]
     if ruled_out:
-        lines.append(("ruled out", "; ".join(f"{h.id} {h.claim}: {_short(h.because)}" for h in ruled_out)))
+        words = "; ".join(f"{h.id} {h.claim}: {_short(h.because)}" for h in ruled_out)
+        lines.append(("ruled out", _cited(words, *(e for h in ruled_out for e in h.evidence))))
     if missing:
         lines.append(
             ("not known", "; ".join(missing[:4]) + (f"; and {len(missing) - 4} more" if len(missing) > 4 else ""))
@@ -41,7 +43,13 @@ def lines_of(
 
 def _cause_words(cause: ev.CauseNamed) -> str:
     role = {Role.EXPLAINS: "explains it", Role.CONTRIBUTES: "contributes", Role.PRESENT: "real, does not explain it"}
-    return f"{cause.cause} {cause.claim} ({role[cause.role]}) {' '.join(cause.evidence)}"
+    return f"{cause.cause} {cause.claim} ({role[cause.role]})"
+
+
+def _cited(text: str, *evidence: str) -> str:
+    """A line's text and, after two spaces, the evidence behind it."""
+    ids = " ".join(dict.fromkeys(e for e in evidence if e))
+    return f"{text}  {ids}" if ids else text
 
 
 def _short(text: str) -> str:
@@ -56,7 +64,7 @@ def _figures(m: Measurement) -> str:
     if m.step is not None:
         parts.append(m.step.with_unit())
     inside = f" ({', '.join(parts)})" if parts else ""
-    return f"{m.throughput.with_unit()}{inside} {m.evidence}"
+    return f"{m.throughput.with_unit()}{inside}"
 
 
 def _gain(ledger: Ledger) -> list[tuple[str, str]]:
@@ -64,7 +72,9 @@ def _gain(ledger: Ledger) -> list[tuple[str, str]]:
     now = ledger.measured("original", concurrency=concurrency)
     if now is None or now.throughput is None:
         seen = next((m for m in reversed(ledger.measurements) if m.source != "bench" and m.throughput), None)
-        return [("measured", f"users' own traffic: {_figures(seen)}")] if seen is not None else []
+        if seen is None:
+            return []
+        return [("measured", _cited(f"in its log, the users' own traffic: {_figures(seen)}", seen.evidence))]
     off = next(
         (
             m
@@ -76,9 +86,9 @@ def _gain(ledger: Ledger) -> list[tuple[str, str]]:
     if off is None or off.throughput is None:
         typed = next((c.value for c in ledger.claims if c.metric == "throughput_tok_s" and c.role == "baseline"), None)
         against = f"; {typed:g} without is your figure, not measured here" if typed is not None else ""
-        return [("measured", _figures(now) + against)]
+        return [("measured", _cited(_figures(now) + against, now.evidence))]
     word = "gains" if now.throughput.value > off.throughput.value else "loses"
-    return [(word, f"{_figures(now)} against {_figures(off)} without")]
+    return [(word, _cited(f"{_figures(now)} against {_figures(off)} without", now.evidence, off.evidence))]
 
 
 def _do_now(run: Run, recommendation: ev.Recommendation | None) -> str:

@@ -141,6 +141,8 @@ class Ledger:
             case ev.HypothesisOpened(hypothesis=h):
                 if h.id in self.hypotheses or self.by_key(h.key) is not None:
                     raise LedgerError(f"{h.id} ({h.key}) is already on the list")
+                if h.status is not Status.OPEN:
+                    raise LedgerError(f"{h.id} opens as {h.status}; a hypothesis opens undecided")
                 self.hypotheses[h.id] = h
             case ev.HypothesisClosed():
                 self._close(event)

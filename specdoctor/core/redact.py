@@ -14,14 +14,16 @@ _WORDS = r"(?:api[-_]?key|admin[-_]?api[-_]?key|secret|password|passwd|credentia
 _TOKEN = r"(?:(?:hf|hub|auth|access|bearer|github|api|session|refresh|id)[-_]?token|^token$)"
 _SECRET_NAME = re.compile(rf"(?:{_WORDS}|{_TOKEN})", re.IGNORECASE)
 _FLAG = re.compile(
-    rf"(--[\w-]*(?:{_WORDS}|(?:hf|hub|auth|access|api)[-_]token)[\w-]*)(=|\s+)(\"[^\"]*\"|'[^']*'|\S+)", re.I
+    rf"(--[\w-]*(?:{_WORDS}|(?:hf|hub|auth|access|api)[-_]token)[\w-]*)(=|\s+)(\"[^\"]*\"|'[^']*'|[^\s\"',;)\]}}\\]+)",
+    re.I,
 )
 _ENV = re.compile(
-    rf"\b(\w*(?:{_WORDS}|(?:hf|hub|auth|access|api)_?token)\w*)(=)(?!(?:None|True|False|null)\b)(\"[^\"]*\"|'[^']*'|[^\s,;)]+)",
+    rf"\b(\w*(?:{_WORDS}|(?:hf|hub|auth|access|api)_?token)\w*)(=)(?!(?:None|True|False|null)\b)(\"[^\"]*\"|'[^']*'|[^\s\"',;)\]}}\\]+)",
     re.I,
 )
 _JSON = re.compile(
-    rf"([\"']\w*(?:{_WORDS}|(?:hf|hub|auth|access|api)_?token)\w*[\"']\s*:\s*)(\"[^\"]*\"|'[^']*')", re.IGNORECASE
+    rf"(\\*[\"']\w*(?:{_WORDS}|(?:hf|hub|auth|access|api)_?token)\w*\\*[\"']\s*:\s*)(\\*[\"'])((?:(?!\2).)*)(\2)",
+    re.IGNORECASE,
 )
 _URL = re.compile(r"(\b[a-z][a-z0-9+.-]*://)[^\s/@:]+:[^\s/@]+@", re.IGNORECASE)
 _BEARER = re.compile(r"(\bBearer\s+)[A-Za-z0-9._~+/=-]{6,}")
@@ -56,7 +58,7 @@ def redact(text: str, *, known: Iterable[str] = ()) -> str:
             text = text.replace(value, MASK)
     text = _FLAG.sub(rf"\1\2{MASK}", text)
     text = _ENV.sub(rf"\1\2{MASK}", text)
-    text = _JSON.sub(rf'\1"{MASK}"', text)
+    text = _JSON.sub(rf"\1\2{MASK}\4", text)
     text = _URL.sub(rf"\1{MASK}@", text)
     text = _BEARER.sub(rf"\1{MASK}", text)
     return _KNOWN_SHAPE.sub(MASK, text)

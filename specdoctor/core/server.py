@@ -37,7 +37,8 @@ class SpecSetting(Frozen):
     def label(self) -> str:
         if not self.on:
             return "no speculation"
-        return f"{self.draft_steps} steps, topk {self.topk}, {self.draft_tokens} draft tokens"
+        steps = "1 step" if self.draft_steps == 1 else f"{self.draft_steps} steps"
+        return f"{steps}, topk {self.topk}, {self.draft_tokens} draft tokens"
 
 
 class Rewrite(Frozen):
