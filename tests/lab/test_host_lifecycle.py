@@ -1,0 +1,170 @@
+"""A practice host from its start to its end: what it refuses, what it leaves behind, and how hosts keep apart."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from specdoctor.lab import list_worlds, open_world, schema
+from specdoctor.lab.boot import boot, with_port
+from specdoctor.lab.errors import LabError
+from specdoctor.lab.host import PracticeHost
+from tests.lab.host_world import BASE, SPECULATION, eventually, lives, marked_processes, run_on, small_world, text_on
+
+
+def test_it_leaves_no_process_and_no_folder(tmp_path: Path) -> None:
+    host = PracticeHost(small_world(), state_dir=tmp_path / "host", time_scale=0.2).start()
+    boot(host, wait_s=20)
+    run_on(host, "nohup sleep 300 > /dev/null 2>&1 & setsid sleep 301 > /dev/null 2>&1 &")
+    stranger = subprocess.Popen(["sleep", "302"])
+    try:
+        assert len(marked_processes(host.host_id)) == 5
+        host.stop()
+        assert marked_processes(host.host_id) == []
+        assert stranger.poll() is None
+        assert not (tmp_path / "host").exists()
+    finally:
+        stranger.kill()
+        stranger.wait()
+
+
+def test_a_process_without_the_mark_is_ended_when_it_is_known(tmp_path: Path) -> None:
+    with PracticeHost(small_world(), state_dir=tmp_path / "host", time_scale=0.2) as host:
+        path = f"{host.state_dir}/bin:/usr/bin:/bin"
+        shown = text_on(
+            host, f"env -i PATH={path} python3 -c 'import time; time.sleep(300)' > /dev/null 2>&1 & echo $!"
+        )
+        assert eventually((host.state_dir / "proc" / shown.strip()).exists)
+    assert not lives(int(shown))
+
+
+def test_a_kept_folder_can_be_used_again_with_the_same_keys(tmp_path: Path) -> None:
+    first = PracticeHost(small_world(), state_dir=tmp_path / "host", keep=True).start()
+    fingerprint = first.access.host_fingerprint
+    first.stop()
+    with PracticeHost(small_world(), state_dir=tmp_path / "host") as second:
+        assert second.access.host_fingerprint == fingerprint
+    assert not (tmp_path / "host").exists()
+
+
+def test_stopping_twice_is_harmless(tmp_path: Path) -> None:
+    host = PracticeHost(small_world(), state_dir=tmp_path / "host").start()
+    host.stop()
+    host.stop()
+
+
+def test_a_folder_with_something_else_is_refused_and_kept(tmp_path: Path) -> None:
+    (tmp_path / "precious").write_text("data")
+    with pytest.raises(LabError, match="holds something else"):
+        PracticeHost(small_world(), state_dir=tmp_path).start()
+    assert [path.name for path in tmp_path.iterdir()] == ["precious"]
+
+
+def test_a_folder_in_use_is_refused(tmp_path: Path) -> None:
+    with PracticeHost(small_world(), state_dir=tmp_path / "host") as host:
+        with pytest.raises(LabError, match="another practice host"):
+            PracticeHost(small_world(), state_dir=tmp_path / "host").start()
+        assert run_on(host, "true").returncode == 0
+
+
+def test_a_taken_ssh_port_is_an_error_and_leaves_nothing(tmp_path: Path) -> None:
+    with PracticeHost(small_world(), state_dir=tmp_path / "one") as first:
+        second = PracticeHost(small_world(), state_dir=tmp_path / "two", port=first.port)
+        with pytest.raises(LabError, match=f"cannot listen on 127.0.0.1:{first.port}"):
+            second.start()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_hosts_on_one_computer_do_not_see_each_other(tmp_path: Path) -> None:
+    first = PracticeHost(small_world(), state_dir=tmp_path / "one", time_scale=0.2)
+    second = PracticeHost(small_world(), state_dir=tmp_path / "two", time_scale=0.2)
+    with first, second:
+        one, two = boot(first, wait_s=20), boot(second, wait_s=20)
+        assert one.port != two.port
+        listing = text_on(second, "ls $HOST_PROC").split()
+        assert str(two.pid) in listing
+        assert str(one.pid) not in listing
+        memory = "nvidia-smi --query-compute-apps=pid --format=csv,noheader | wc -l"
+        assert text_on(first, memory).strip() == text_on(second, memory).strip() == "2"
+        first.stop()
+        assert Path(f"/proc/{two.pid}").exists()
+
+
+def test_a_server_that_is_down_has_left_its_log(tmp_path: Path) -> None:
+    crash = {"kind": "cuda-oom", "ago_s": 100.0}
+    history = [{"clients": 2, "seconds": 10.0, "ended_s_ago": 120.0, "max_new_tokens": 60}]
+    world = small_world(server={"state": "down", "started_s_ago": 900, "crash": crash}, history=history)
+    with PracticeHost(world, state_dir=tmp_path / "host") as host:
+        booted = boot(host)
+        log = booted.log.read_text()
+        assert booted.pid is None
+        assert marked_processes(host.host_id) == []
+    assert (
+        log.index("ready to roll") < log.index("Decode batch") < log.index("torch.OutOfMemoryError: CUDA out of memory")
+    )
+    assert log.rstrip().endswith("include_parent=True, pid=4121")
+
+
+@pytest.mark.parametrize("kind", ["illegal-memory-access", "host-oom-kill", "stopped"])
+def test_each_way_to_die_has_its_own_last_words(tmp_path: Path, kind: str) -> None:
+    words = {
+        "illegal-memory-access": "an illegal memory access was encountered",
+        "host-oom-kill": "crashed with exit code -9",
+        "stopped": "SIGTERM received.",
+    }
+    world = small_world(server={"state": "down", "crash": {"kind": kind}})
+    with PracticeHost(world, state_dir=tmp_path / "host") as host:
+        assert words[kind] in boot(host).log.read_text().split("ready to roll")[1]
+
+
+def test_a_start_that_failed_has_left_its_log(tmp_path: Path) -> None:
+    flags = [word.replace("/draft", "/absent") for word in SPECULATION]
+    world = small_world(argv=[*BASE, *flags], server={"state": "down", "started_s_ago": 900})
+    with PracticeHost(world, state_dir=tmp_path / "host") as host:
+        log = boot(host).log.read_text()
+    assert "OSError: Repo id must be in the form" in log
+    assert "ready to roll" not in log
+
+
+def test_files_of_the_world_are_put_in_place(tmp_path: Path) -> None:
+    files = {"{home}/notes/bench.txt": "91 tok/s\n", "/etc/motd": "hello\n"}
+    data = small_world().host.model_dump() | {"files": files}
+    with PracticeHost(small_world(host=data), state_dir=tmp_path / "host", time_scale=0.2) as host:
+        boot(host, wait_s=20)
+        assert text_on(host, "cat notes/bench.txt") == "91 tok/s\n"
+        assert (host.state_dir / "files/etc/motd").read_text() == "hello\n"
+
+
+def test_live_traffic_keeps_the_server_busy(tmp_path: Path) -> None:
+    world = small_world(live_traffic={"clients": 2, "max_new_tokens": 40, "think_s": 0.01})
+    with PracticeHost(world, state_dir=tmp_path / "host", time_scale=0.5) as host:
+        log = boot(host, wait_s=20).log
+        assert eventually(lambda: log.read_text().count('"POST /generate HTTP/1.1" 200 OK') > 6)
+        busy = "nvidia-smi -i 0 --query-gpu=utilization.gpu --format=csv,noheader,nounits"
+        assert eventually(lambda: int(text_on(host, busy)) > 50)
+
+
+def test_the_port_of_the_launch_line() -> None:
+    assert with_port(["x", "--port", "1"], wanted=4444) == (["x", "--port", "4444"], 4444)
+    assert with_port(["x"], wanted=4444) == (["x", "--port", "4444"], 4444)
+
+
+def test_worlds_can_be_listed_and_opened() -> None:
+    assert all(open_world(name).name == name for name in list_worlds())
+    assert "launch" in json.dumps(schema())
+
+
+def test_importing_the_lab_is_cheap() -> None:
+    python = shutil.which("python3")
+    assert python is not None
+    program = "import sys, specdoctor.lab.lab_state; print('pydantic' in sys.modules, 'asyncssh' in sys.modules)"
+    root = str(Path(__file__).resolve().parents[2])
+    result = subprocess.run(
+        [os.path.realpath(python), "-c", program], cwd=root, capture_output=True, text=True, check=True
+    )
+    assert result.stdout == "False False\n"
