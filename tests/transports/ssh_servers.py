@@ -11,6 +11,7 @@ import socket
 import subprocess
 import threading
 import time
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -34,7 +35,9 @@ class KeyPair:
 def make_key(path: Path, *, kind: str = "ssh-ed25519", passphrase: str | None = None) -> KeyPair:
     options = {"key_size": 2048} if kind == "ssh-rsa" else {}
     private = asyncssh.generate_private_key(kind, comment="test key", **options)
-    private.write_private_key(path, passphrase=passphrase)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Warning: bcrypt.kdf")  # a weak lock is quick to open, all we need
+        private.write_private_key(path, passphrase=passphrase, rounds=1)
     path.chmod(0o600)
     line = private.export_public_key().decode("ascii").strip()
     Path(f"{path}.pub").write_text(line + "\n", encoding="ascii")
@@ -141,6 +144,9 @@ class InProcessServer:
             process.exit_with_signal(signal.Signals(-code).name.removeprefix("SIG"))
 
     def close(self) -> None:
+        if self._loop.is_closed():
+            return
+
         async def stop() -> None:
             self._listener.close()
             for connection in self.connections:
@@ -150,6 +156,7 @@ class InProcessServer:
         asyncio.run_coroutine_threadsafe(stop(), self._loop).result(timeout=20)
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join(timeout=20)
+        self._loop.close()
 
 
 async def _feed(process: asyncssh.SSHServerProcess[bytes], command: asyncio.subprocess.Process) -> None:
@@ -174,7 +181,10 @@ async def _drain(source: asyncio.StreamReader | None, sink: asyncssh.SSHWriter[b
 
 
 class OpenSshServer:
-    """A real sshd on loopback, with its own keys and an account file of its own; it runs as whoever runs the tests."""
+    """A real sshd on loopback, with keys and accounts of its own; it runs as whoever runs the tests.
+
+    `options` are configuration lines; they come first, and sshd takes the first line of a kind.
+    """
 
     def __init__(self, folder: Path, host_keys: Sequence[KeyPair], allowed: Sequence[KeyPair], *options: str) -> None:
         folder.mkdir(parents=True, exist_ok=True)
@@ -182,9 +192,10 @@ class OpenSshServer:
         accounts = folder / "authorized_keys"
         accounts.write_text("".join(key.public_line + "\n" for key in allowed), encoding="ascii")
         config = folder / "sshd_config"
-        lines = [f"Port {port}", f"ListenAddress {LOOPBACK}", f"AuthorizedKeysFile {accounts}", "StrictModes no"]
-        lines += ["UsePAM no", "PidFile none", "PasswordAuthentication no", "KbdInteractiveAuthentication no"]
-        lines += [f"HostKey {key.path}" for key in host_keys] + list(options)
+        lines = [*options, f"Port {port}", f"ListenAddress {LOOPBACK}", f"AuthorizedKeysFile {accounts}"]
+        lines += ["StrictModes no", "UsePAM no", "PidFile none"]
+        lines += ["PasswordAuthentication no", "KbdInteractiveAuthentication no"]
+        lines += [f"HostKey {key.path}" for key in host_keys]
         lines.append("SetEnv SHLVL=5")  # or bash would read the start files of whoever runs the tests
         if not any(line.startswith("Subsystem") for line in options):
             lines.append("Subsystem sftp internal-sftp")
