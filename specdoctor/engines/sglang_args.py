@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import PurePosixPath
 
 from pydantic import JsonValue
@@ -153,7 +153,13 @@ def read_launch(argv: Sequence[str], *, config_text: str | None = None) -> Asked
     start = flags_start(list(argv))
     if start is None:
         return Asked()
-    return with_config_file(read_flags(argv[start:]), config_text)
+    asked = read_flags(argv[start:])
+    if start < len(argv) and not is_flag_word(argv[start]) and "model_path" not in asked.values:
+        model = argv[start]
+        asked = replace(
+            asked, values={"model_path": model, **asked.values}, words={"model_path": (model,), **asked.words}
+        )
+    return with_config_file(asked, config_text)
 
 
 def speculative_flags(asked: Asked) -> tuple[str, ...]:

@@ -77,10 +77,10 @@ def effect_of(rule: Rule, situation: Situation) -> str | None:
     if effect == "tokens//topk":
         topk = _integer(situation.value(TOPK))
         return str(_integer(situation.value(TOKENS)) // topk) if topk > 0 else None
-    if effect == "dp-share":
+    if effect in ("dp-share", "chunk-share"):
         ranks = _integer(situation.value("attn_dp_size")) or _integer(situation.value("dp_size"))
-        limit = _integer(situation.value(LIMIT))
-        return str(limit // ranks) if ranks > 1 and limit else None
+        whole = situation.value(LIMIT) if effect == "dp-share" else situation.asked.get(rule.key)
+        return str(_integer(whole) // ranks) if ranks > 1 and _integer(whole) > 0 else None
     return effect
 
 

@@ -58,6 +58,11 @@ def flag_for(key: str) -> Flag:
     return found or Flag(key=key, kind="value", spellings=(spelled,))
 
 
+def is_known(key: str) -> bool:
+    """Whether some released version has an argument of this name."""
+    return any(flag.key == key for flag in _table().values())
+
+
 def is_flag_word(word: str) -> bool:
     """Whether `word` opens an option (a negative number does not)."""
     return word.startswith("-") and len(word) > 1 and not _NUMBER.fullmatch(word)

@@ -1,0 +1,279 @@
+"""A server from files alone: its log, launch line and server-info document, told apart by what they hold."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+
+from pydantic import JsonValue
+
+from specdoctor.core.redact import redact_argv
+from specdoctor.core.server import LogReading, ServerView, Source
+from specdoctor.engines.sglang_args import Asked, flags_start, read_flags
+from specdoctor.engines.sglang_in_force import Settings, from_log, from_server_info, parse_server_info
+from specdoctor.engines.sglang_live import is_sglang_log
+from specdoctor.engines.sglang_log import READY, read_log
+from specdoctor.engines.sglang_rewrites import same_value
+from specdoctor.engines.sglang_script import LaunchLine, launch_lines, source_of
+from specdoctor.engines.sglang_version import parse_range, parse_version
+from specdoctor.engines.sglang_view import KnownVersion, Parts, State, build_view
+
+_LOG_MARKS = ("server_args=", "Decode batch", READY, "Load weight end", "sglang/srt/", "sglang/launch_server.py")
+_STATED = re.compile(
+    r"\bsglang(?:\[[\w,]+\])?(?: version)?\s*(?:==|@|:|=)?\s*v?"
+    r"(?P<version>\d+\.\d+\.\d+(?:\.?(?:post|dev|rc)\d+)*(?:\+[\w.]+)?)(?![\w])",
+    re.IGNORECASE,
+)
+_EARLIER = re.compile(r"before|baseline|\bbase\b|_base|start|old|prev|without|nospec|other")
+_LATER = re.compile(r"after|end|final|now")
+_SPEC_KEYS = (
+    "speculative_algorithm",
+    "speculative_num_steps",
+    "speculative_eagle_topk",
+    "speculative_draft_model_path",
+    "model_path",
+    "port",
+)
+_MAX_STATED = 400_000
+
+
+@dataclass(frozen=True)
+class _Log:
+    name: str
+    text: str
+    reading: LogReading
+
+
+@dataclass(frozen=True)
+class _Launch:
+    name: str
+    text: str
+    line: LaunchLine
+
+
+def _preference(name: str) -> tuple[int, int, str]:
+    """Files about the present come before those about the past or about something else; then by name."""
+    stem = PurePosixPath(name).stem.lower()
+    return (1 if _EARLIER.search(stem) else 0, 0 if _LATER.search(stem) else 1, name)
+
+
+def _logs(texts: Mapping[str, str]) -> list[_Log]:
+    found: list[_Log] = []
+    for name, text in texts.items():
+        if (text.lstrip()[:1] == "{" and not text.lstrip().startswith('{"log":')) or not any(
+            m in text for m in _LOG_MARKS
+        ):
+            continue
+        reading = read_log(text, where=name)
+        if is_sglang_log(reading, text):
+            found.append(_Log(name, text, reading))
+    return sorted(found, key=lambda log: (not log.name.endswith(".log"), *_preference(log.name), -log.reading.lines))
+
+
+def _infos(texts: Mapping[str, str]) -> list[tuple[str, dict[str, JsonValue]]]:
+    found = [(name, parse_server_info(text)) for name, text in texts.items() if text.lstrip()[:1] == "{"]
+    return sorted(((n, info) for n, info in found if info is not None), key=lambda item: _preference(item[0]))
+
+
+def _launches(texts: Mapping[str, str], logs: list[_Log]) -> list[_Launch]:
+    skipped = {log.name for log in logs}
+    return [
+        _Launch(name, text, line)
+        for name, text in texts.items()
+        if name not in skipped and text.lstrip()[:1] != "{"
+        for line in launch_lines(text)
+    ]
+
+
+def _agreement(asked: Mapping[str, str], values: Mapping[str, JsonValue]) -> int:
+    """How far a launch line and values in force tell of the same server."""
+    score = 0
+    for key in _SPEC_KEYS:
+        in_asked, in_force = key in asked, values.get(key) is not None
+        if in_asked and key in values:
+            same = same_value(asked[key], values[key]) or asked[key].upper() == "NEXTN"
+            score += 2 if same else -1
+        elif key == "speculative_algorithm" and in_asked != in_force and key in values:
+            score -= 3
+    return score
+
+
+def _same_server(info: Mapping[str, JsonValue], values: Mapping[str, JsonValue]) -> int:
+    return sum(1 if info.get(key) == values[key] else -1 for key in _SPEC_KEYS if key in values)
+
+
+def _choose_info(
+    infos: list[tuple[str, dict[str, JsonValue]]], log: _Log | None
+) -> tuple[str, dict[str, JsonValue]] | None:
+    if not infos:
+        return None
+    values = log.reading.server_args if log is not None and log.reading.server_args else {}
+    speculates = log is not None and any(w.accept_length is not None for w in log.reading.decode)
+    best = max(_same_server(info, values) for _, info in infos)
+    fitting = [item for item in infos if _same_server(item[1], values) == best]
+    with_spec = [item for item in fitting if item[1].get("speculative_algorithm")]
+    return (with_spec if speculates and with_spec else fitting)[0]
+
+
+def _choose_launch(launches: list[_Launch], values: Mapping[str, JsonValue]) -> _Launch | None:
+    """The launch line of the server that the other files show; without them the last one that speculates."""
+    if not launches:
+        return None
+    ranked = [
+        (
+            launch.line.direct,
+            _agreement(launch.line.asked.values, values),
+            "speculative_algorithm" in launch.line.asked.values,
+            index,
+        )
+        for index, launch in enumerate(launches)
+    ]
+    return launches[max(ranked)[-1]]
+
+
+def _state(log: LogReading | None) -> State:
+    if log is None:
+        return "running"
+    if log.shutdown_line is not None or log.failure is not None:
+        return "down"
+    return "running" if log.ready_line is not None or log.decode else "starting"
+
+
+def _stated_version(texts: Mapping[str, str], skipped: set[str], log: LogReading | None) -> KnownVersion:
+    """A version that somebody wrote down (a note, a package list, an image tag), if there is exactly one."""
+    proved = parse_range(log.version_range if log is not None else None)
+    found: dict[str, Source] = {}
+    for name, text in texts.items():
+        if name in skipped or len(text) > _MAX_STATED or text.lstrip()[:1] in ("{", "["):
+            continue
+        for number, line in enumerate(text.split("\n"), start=1):
+            for match in _STATED.finditer(line) if "glang" in line.lower() else ():
+                version = parse_version(match["version"])
+                if version is not None and (proved.contains(version) or version.is_development):
+                    found.setdefault(match["version"], Source(where=name, line=number, quote=match[0].strip()))
+    if len(found) != 1:
+        return KnownVersion()
+    text, source = next(iter(found.items()))
+    return KnownVersion(text, source)
+
+
+def _version(
+    info: tuple[str, dict[str, JsonValue]] | None,
+    launch: _Launch | None,
+    texts: Mapping[str, str],
+    skipped: set[str],
+    log: LogReading | None,
+) -> KnownVersion:
+    stated = info[1].get("version") if info is not None else None
+    if isinstance(stated, str) and stated and info is not None:
+        return KnownVersion(stated, Source(where=info[0], key="version", quote=stated))
+    if launch is not None and launch.line.image_version:
+        number = _line_of(launch.text, launch.line.image_quote, launch.line.line)
+        source = Source(where=launch.name, line=number, quote=launch.line.image_quote)
+        return KnownVersion(
+            launch.line.image_version, source, ("the version is the image tag's, not the server's word",)
+        )
+    found = _stated_version(texts, skipped, log)
+    if found.text is None:
+        return found
+    return KnownVersion(found.text, found.source, ("the version was written down by somebody, not by the server",))
+
+
+def _line_of(text: str, quote: str, first: int) -> int:
+    lines = text.split("\n")
+    return next((n for n in range(first, len(lines) + 1) if quote in lines[n - 1]), first)
+
+
+def _configs(texts: Mapping[str, str]) -> tuple[dict[str, JsonValue] | None, dict[str, JsonValue] | None]:
+    """The target's and the draft's config.json: by folder or file name, else by what the draft's class shows."""
+    target: dict[str, JsonValue] | None = None
+    draft: dict[str, JsonValue] | None = None
+    for name in sorted(texts, key=lambda n: (_preference(n), len(n))):
+        text = texts[name]
+        if text.lstrip()[:1] != "{" or not ('"architectures"' in text or '"model_type"' in text):
+            continue
+        try:
+            parsed = json.loads(text)
+        except (ValueError, RecursionError):
+            continue
+        if not isinstance(parsed, dict) or "internal_states" in parsed or "speculative_algorithm" in parsed:
+            continue
+        if "model_path" in parsed or "other" in PurePosixPath(name).stem.lower():
+            continue
+        classes = str(parsed.get("architectures")) + str(parsed.get("model_type"))
+        is_draft = "draft" in name.lower() or bool(re.search(r"[Ee]agle|NextN|MTP|Speculator", classes))
+        is_draft = is_draft or "draft_vocab_size" in parsed or "eagle_config" in parsed
+        if "target" in name.lower() or not is_draft:
+            target = target or parsed
+        else:
+            draft = draft or parsed
+    return target, draft
+
+
+def _asked_of_info(info: tuple[str, dict[str, JsonValue]] | None) -> tuple[Asked, tuple[str, ...]] | None:
+    """What the user typed, where the document keeps it (`launch_command`)."""
+    command = info[1].get("launch_command") if info is not None else None
+    if not isinstance(command, str):
+        return None
+    words = command.split()
+    start = flags_start(words)
+    return (read_flags(words[start:]), redact_argv(words)) if start is not None else None
+
+
+def view_from_files(texts: Mapping[str, str]) -> ServerView | None:
+    """The server that these files tell of, None if none of them is SGLang's."""
+    logs = _logs(texts)
+    infos = _infos(texts)
+    launches = _launches(texts, logs)
+    log = logs[0] if logs else None
+    info = _choose_info(infos, log)
+    values = info[1] if info is not None else (log.reading.server_args or {} if log is not None else {})
+    launch = _choose_launch(launches, values)
+    if log is None and info is None and launch is None:
+        return None
+    if log is not None and launch is not None:
+        log = _Log(log.name, log.text, read_log(log.text, where=log.name, argv=launch.line.argv))
+    reading = log.reading if log is not None else None
+    asked = launch.line.asked if launch is not None else None
+    argv = redact_argv(launch.line.argv) if launch is not None else ()
+    asked_source = Source(where=launch.name, line=launch.line.line) if launch is not None else None
+    typed = _asked_of_info(info) if launch is None else None
+    if typed is not None and info is not None:
+        asked, argv = typed
+        asked_source = Source(where=info[0], key="launch_command")
+    target, draft = _configs(texts)
+    dp_attention = asked is not None and asked.values.get("enable_dp_attention") == "True"
+    settings: Settings | None = None
+    if info is not None:
+        settings = from_server_info(info[1], info[0])
+    elif log is not None and reading is not None:
+        settings = from_log(reading, log.text, dp_attention=dp_attention)
+
+    def cite(key: str) -> Source | None:
+        if launch is not None:
+            return source_of(launch.line, key, launch.text, where=launch.name)
+        words = asked.words.get(key) if asked is not None else None
+        return (
+            Source(where=info[0], key="launch_command", quote=" ".join(words)) if words and info is not None else None
+        )
+
+    return build_view(
+        Parts(
+            state=_state(reading),
+            asked=asked,
+            asked_source=asked_source,
+            cite_asked=cite,
+            asked_complete=asked is not None and "config" not in asked.values,
+            settings=settings,
+            log=reading,
+            log_path=log.name if log is not None else None,
+            version=_version(info, launch, texts, {item.name for item in logs}, reading),
+            argv=argv,
+            env=launch.line.env if launch is not None else {},
+            target_config=target,
+            draft_config=draft,
+        )
+    )

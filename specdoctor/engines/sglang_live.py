@@ -1,0 +1,284 @@
+"""Servers that one look at a host shows: running launchers, and logs whose process is gone."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import PurePosixPath
+
+from pydantic import JsonValue
+
+from specdoctor.core.facts import Facts, HttpReply, LogFacts, PackageFacts, ProcessFacts
+from specdoctor.core.server import Keeper, LogReading, ServerRef, ServerView, Source
+from specdoctor.engines.sglang_args import Asked, is_launch, read_launch
+from specdoctor.engines.sglang_in_force import Settings, from_log, from_server_info, parse_server_info
+from specdoctor.engines.sglang_keeper import keeper_of
+from specdoctor.engines.sglang_log import read_log
+from specdoctor.engines.sglang_version import parse_version
+from specdoctor.engines.sglang_view import KnownVersion, Parts, State, build_view
+
+_INFO_PATHS = ("/server_info", "/get_server_info")
+_SERVER_PROCESS = re.compile(r"Started server process \[(\d+)\]")
+_UNAUTHORISED = (401, 403)
+
+
+def launchers(facts: Facts) -> tuple[ProcessFacts, ...]:
+    """The launcher of each server, without the children that still carry its command line."""
+    found = {p.pid: p for p in facts.processes if p.state != "Z" and is_launch(p.argv)}
+    parents = {p.pid: p.ppid for p in facts.processes}
+    out: list[ProcessFacts] = []
+    for process in found.values():
+        seen: set[int] = set()
+        pid = process.ppid
+        while pid in parents and pid not in seen and pid not in found:
+            seen.add(pid)
+            pid = parents[pid]
+        if pid not in found:
+            out.append(process)
+    return tuple(sorted(out, key=lambda p: (p.started_at or 0.0, p.pid)))
+
+
+def tree(facts: Facts, pid: int) -> frozenset[int]:
+    """A process and all its descendants."""
+    children: dict[int, list[int]] = {}
+    for process in facts.processes:
+        children.setdefault(process.ppid, []).append(process.pid)
+    found: set[int] = set()
+    waiting = [pid]
+    while waiting:
+        current = waiting.pop()
+        if current not in found:
+            found.add(current)
+            waiting += children.get(current, [])
+    return frozenset(found)
+
+
+def _config_text(facts: Facts, process: ProcessFacts, asked: Asked) -> tuple[str | None, bool]:
+    """Text of the --config file, and whether nothing is missing (there is none, or it was read)."""
+    name = asked.values.get("config")
+    if name is None:
+        return None, True
+    for path in (name, str(PurePosixPath(process.cwd or "/") / name)):
+        if path in facts.files and facts.files[path].text is not None:
+            return facts.files[path].text, True
+    return None, False
+
+
+def _port(facts: Facts, asked: Asked, pids: frozenset[int]) -> int:
+    """The HTTP port: as asked if the tree listens there (or its sockets are not readable), else one that answers."""
+    listening = {port for p in facts.processes if p.pid in pids for port in p.listen_ports}
+    if not listening or asked.port in listening:
+        return asked.port
+    answering = sorted(port for port in listening if str(port) in facts.http)
+    return answering[0] if answering else asked.port
+
+
+def _log_of(facts: Facts, process: ProcessFacts, pids: frozenset[int]) -> LogFacts | None:
+    outputs = {process.stdout, process.stderr} - {None}
+    by_pid = [log for log in facts.logs if log.pid in pids]
+    by_path = [log for log in facts.logs if log.path in outputs and log.pid is None]
+    by_text = [
+        log
+        for log in facts.logs
+        if log.pid is None and any(int(pid) in pids for pid in _SERVER_PROCESS.findall(log.text))
+    ]
+    readable = [log for log in [*by_pid, *by_path, *by_text] if log.error is None]
+    return next((log for log in readable if log.head or log.tail), None)
+
+
+def _is_of_another_run(log: LogFacts, process: ProcessFacts, pids: frozenset[int]) -> bool:
+    """Whether the log's last start is an older one, to whose file the present process has not yet written."""
+    started = _SERVER_PROCESS.findall(log.text)
+    return bool(started) and process.container_id is None and all(int(pid) not in pids for pid in started[-1:])
+
+
+def _reply(replies: Mapping[str, HttpReply]) -> tuple[dict[str, JsonValue], str] | None:
+    for path in _INFO_PATHS:
+        reply = replies.get(path)
+        if reply is not None and reply.status == 200:
+            info = parse_server_info(reply.body)
+            if info is not None:
+                return info, path
+    return None
+
+
+def _state(replies: Mapping[str, HttpReply], log: LogReading | None) -> State:
+    statuses = [reply.status for reply in replies.values() if reply.status is not None]
+    if any(status < 500 for status in statuses):
+        return "running"
+    if log is not None and (log.shutdown_line is not None or log.failure is not None):
+        return "down"
+    return "running" if log is not None and log.ready_line is not None else "starting"
+
+
+def _packages(facts: Facts, process: ProcessFacts) -> tuple[str, dict[str, PackageFacts]]:
+    """The packages of the server's own interpreter, by name."""
+    names = [process.argv[0] if process.argv else "", process.exe or ""]
+    venv = process.env.get("VIRTUAL_ENV")
+    if venv:
+        names.append(f"{venv}/bin/python")
+    if len(facts.packages) == 1:
+        names += list(facts.packages)
+    where = next((name for name in names if name in facts.packages), None)
+    if where is None:
+        return "", {}
+    return where, {package.name.lower().replace("_", "-"): package for package in facts.packages[where]}
+
+
+def _package_doubts(packages: Mapping[str, PackageFacts]) -> Iterator[str]:
+    for name in ("sglang", "sgl-kernel", "sglang-kernel"):
+        package = packages.get(name)
+        if package is None:
+            continue
+        if package.record_mismatches:
+            files = ", ".join(package.record_mismatches[:3])
+            yield f"{len(package.record_mismatches)} files of {name} differ from what was installed ({files})"
+        if package.editable_url:
+            state = f" at commit {package.git_commit[:12]}" if package.git_commit else ""
+            dirty = ", with local changes" if package.git_dirty else ""
+            yield f"{name} is an editable install from {package.editable_url}{state}{dirty}"
+    if "sgl-kernel" in packages and "sglang-kernel" in packages:
+        yield "both sgl-kernel and sglang-kernel are installed, whose files overwrite each other"
+
+
+def _version(
+    info: tuple[dict[str, JsonValue], str] | None, port: int, facts: Facts, process: ProcessFacts
+) -> KnownVersion:
+    where, packages = _packages(facts, process)
+    doubts = list(_package_doubts(packages))
+    installed = packages.get("sglang")
+    running = info[0].get("version") if info is not None else None
+    if isinstance(running, str) and info is not None:
+        found = KnownVersion(running, Source(where=f"http://127.0.0.1:{port}{info[1]}", key="version", quote=running))
+        if installed is not None and parse_version(installed.version) != parse_version(running):
+            doubts.append(
+                f"the running server is {running}, but {installed.version} is installed: not restarted since?"
+            )
+    elif installed is not None:
+        found = KnownVersion(installed.version, Source(where=where, key="sglang", quote=installed.version))
+    else:
+        found = KnownVersion()
+    parsed = parse_version(found.text) if found.text else None
+    if found.text and (parsed is None or parsed.is_development):
+        doubts.append(f"{found.text} is a build between releases: rules of the releases around it may not hold")
+    return KnownVersion(found.text, found.source, tuple(doubts))
+
+
+def config_of(facts: Facts, model: JsonValue, cwd: str | None) -> dict[str, JsonValue] | None:
+    """The config.json of a model by its path or hub name, from the files among the facts."""
+    if not isinstance(model, str) or not model:
+        return None
+    name = model.rstrip("/")
+    wanted = [f"{name}/config.json", str(PurePosixPath(cwd or "/") / name / "config.json")]
+    cached = f"models--{name.replace('/', '--')}/"
+    wanted += [path for path in facts.files if cached in path and path.endswith("/config.json")]
+    for path in wanted:
+        entry = facts.files.get(path)
+        if entry is None or entry.text is None:
+            continue
+        try:
+            parsed = json.loads(entry.text)
+        except (ValueError, RecursionError):
+            continue
+        if isinstance(parsed, dict):
+            return parsed
+    return None
+
+
+def _live_view(facts: Facts, process: ProcessFacts) -> tuple[ServerView, LogFacts | None]:
+    first = read_launch(process.argv)
+    config, complete = _config_text(facts, process, first)
+    asked = read_launch(process.argv, config_text=config)
+    pids = tree(facts, process.pid)
+    port = _port(facts, asked, pids)
+    replies = facts.http.get(str(port), {})
+    log = _log_of(facts, process, pids)
+    older = log is not None and _is_of_another_run(log, process, pids)
+    reading = read_log(log.text, where=log.path, argv=process.argv) if log is not None and not older else None
+    info = _reply(replies)
+    settings: Settings | None = None
+    if info is not None:
+        settings = from_server_info(info[0], f"http://127.0.0.1:{port}{info[1]}")
+    elif reading is not None and log is not None:
+        settings = from_log(reading, log.text, dp_attention=asked.values.get("enable_dp_attention") == "True")
+    model = (settings.values if settings else {}).get("model_path", asked.values.get("model_path"))
+    draft = (settings.values if settings else {}).get(
+        "speculative_draft_model_path", asked.values.get("speculative_draft_model_path")
+    )
+    where = f"command line of pid {process.pid}"
+
+    def cite(key: str) -> Source | None:
+        words = asked.words.get(key)
+        if words is None and key in asked.from_file:
+            return Source(where=asked.values.get("config", where), key=key, quote=asked.values[key])
+        return Source(where=where, key=key, quote=" ".join(words)) if words is not None else None
+
+    parts = Parts(
+        state=_state(replies, reading),
+        asked=asked,
+        asked_source=Source(where=where),
+        cite_asked=cite,
+        asked_complete=complete,
+        settings=settings,
+        log=reading,
+        log_path=log.path if log is not None else None,
+        version=_version(info, port, facts, process),
+        argv=process.argv,
+        env=process.env,
+        ref=ServerRef(pid=process.pid, start_ticks=process.start_ticks, port=port),
+        started_at=process.started_at,
+        keeper=keeper_of(facts, process, asked.values, port=port),
+        needs_api_key=info is None and any(reply.status in _UNAUTHORISED for reply in replies.values()),
+        target_config=config_of(facts, model, process.cwd),
+        draft_config=config_of(facts, draft, process.cwd),
+    )
+    return build_view(parts), log
+
+
+def is_sglang_log(reading: LogReading, text: str) -> bool:
+    """Whether a log is an SGLang server's: some lines no other engine writes."""
+    if reading.server_args is not None or reading.decode or reading.ready_line is not None:
+        return True
+    return bool(reading.version_proofs) and "sglang" in text
+
+
+def _dead_view(facts: Facts, log: LogFacts) -> ServerView | None:
+    text = log.text
+    if "sglang" not in text and "server_args=" not in text and "Decode batch" not in text:
+        return None
+    reading = read_log(text, where=log.path)
+    if not is_sglang_log(reading, text):
+        return None
+    arguments = reading.server_args or {}
+    settings = from_log(reading, text, dp_attention=arguments.get("enable_dp_attention") is True)
+    return build_view(
+        Parts(
+            state="down",
+            settings=settings,
+            log=reading,
+            log_path=log.path,
+            keeper=Keeper(kind="unknown", reason="its process is gone, so nothing shows who kept it"),
+            target_config=config_of(facts, arguments.get("model_path"), None),
+            draft_config=config_of(facts, arguments.get("speculative_draft_model_path"), None),
+        )
+    )
+
+
+def servers_in(facts: Facts) -> tuple[ServerView, ...]:
+    """Every SGLang server that the facts show: first the living, then logs whose process is gone."""
+    views: list[ServerView] = []
+    used: set[str] = set()
+    for process in launchers(facts):
+        view, log = _live_view(facts, process)
+        views.append(view)
+        if log is not None:
+            used.add(log.path)
+    alive = {p.pid for p in facts.processes}
+    for log in facts.logs:
+        if log.path in used or log.error is not None or log.pid in alive:
+            continue
+        dead = _dead_view(facts, log)
+        if dead is not None:
+            views.append(dead)
+    return tuple(views)

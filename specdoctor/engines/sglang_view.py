@@ -1,0 +1,153 @@
+"""Put one view of a server together from what was read of it: launch line, values in force, log, version."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from pydantic import JsonValue
+
+from specdoctor.core.server import Keeper, LogReading, Notice, Rewrite, ServerRef, ServerView, Source, SpecSetting
+from specdoctor.engines.sglang_args import Asked
+from specdoctor.engines.sglang_effect import asked_setting, predict, setting_from
+from specdoctor.engines.sglang_in_force import Settings, lifetime_accept_length
+from specdoctor.engines.sglang_rewrites import Comparison, as_text, in_force_text, rewrites
+from specdoctor.engines.sglang_rules import ALGORITHM
+from specdoctor.engines.sglang_version import VersionRange, parse_range, parse_version, range_of
+
+NAME = "sglang"
+State = Literal["running", "starting", "down"]
+
+
+@dataclass(frozen=True)
+class KnownVersion:
+    """A version with its source; `doubts` say why behaviour may differ from that release."""
+
+    text: str | None = None
+    source: Source | None = None
+    doubts: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Parts:
+    """Everything read of one server. `settings` and `asked` are None where nothing shows them."""
+
+    state: State
+    asked: Asked | None = None
+    asked_source: Source | None = None
+    cite_asked: Callable[[str], Source | None] = field(default=lambda _key: None)
+    asked_complete: bool = True
+    settings: Settings | None = None
+    log: LogReading | None = None
+    log_path: str | None = None
+    version: KnownVersion = KnownVersion()
+    argv: tuple[str, ...] = ()
+    env: Mapping[str, str] = field(default_factory=dict)
+    ref: ServerRef | None = None
+    started_at: float | None = None
+    keeper: Keeper | None = None
+    needs_api_key: bool = False
+    target_config: dict[str, JsonValue] | None = None
+    draft_config: dict[str, JsonValue] | None = None
+
+
+def architecture(parts: Parts) -> str | None:
+    """The target's class: from its config, else the first weights that the log shows loaded."""
+    listed = (parts.target_config or {}).get("architectures")
+    if isinstance(listed, list) and listed and isinstance(listed[0], str):
+        return listed[0]
+    return next(iter(parts.log.weight_classes), None) if parts.log is not None else None
+
+
+def _versions(parts: Parts) -> VersionRange:
+    return range_of(parts.version.text, parts.log.version_range if parts.log is not None else None)
+
+
+def _rewrites(parts: Parts) -> tuple[Rewrite, ...]:
+    if parts.asked is None or parts.settings is None:
+        return ()
+    return rewrites(
+        Comparison(
+            asked=parts.asked.values,
+            asked_source=parts.cite_asked,
+            force=parts.settings.in_force,
+            versions=_versions(parts),
+            architecture=architecture(parts),
+            log=parts.log,
+            asked_complete=parts.asked_complete,
+        )
+    )
+
+
+def _setting(parts: Parts) -> SpecSetting | None:
+    """The speculation in force: as shown, else as the rules of its version make it from the launch line."""
+    if parts.settings is not None and ALGORITHM in parts.settings.values:
+        return setting_from(in_force_text(parts.settings.in_force.values))
+    if parts.asked is None or not parts.asked_complete:
+        return None
+    return predict(parts.asked.values, architecture=architecture(parts), versions=_versions(parts))
+
+
+def _argument(parts: Parts, key: str) -> str | None:
+    values = parts.settings.values if parts.settings is not None else {}
+    if key in values:
+        return as_text(values[key])
+    return parts.asked.values.get(key) if parts.asked is not None else None
+
+
+def _doubts(parts: Parts) -> tuple[str, ...]:
+    doubts = list(parts.version.doubts)
+    if _argument(parts, "speculative_adaptive") == "True":
+        doubts.append(
+            "speculative_adaptive changes the draft length while the server runs: the numbers here are static"
+        )
+    proved = parse_range(parts.log.version_range) if parts.log is not None else VersionRange()
+    known = parse_version(parts.version.text) if parts.version.text else None
+    if known is not None and not known.is_development and not proved.contains(known):
+        doubts.append(f"the log's wording is that of {proved}, not of {known}")
+    return tuple(doubts)
+
+
+def _with_adaptive_notice(parts: Parts) -> LogReading | None:
+    log = parts.log
+    if log is None or log.server_args_line is None or (log.server_args or {}).get("speculative_adaptive") is not True:
+        return log
+    notice = Notice(line=log.server_args_line, kind="adaptive", text="speculative_adaptive")
+    return log.model_copy(update={"notices": (*log.notices, notice)})
+
+
+def build_view(parts: Parts) -> ServerView:
+    """The view that these parts make."""
+    asked = parts.asked.values if parts.asked is not None else {}
+    values = parts.settings.values if parts.settings is not None else {}
+    draft = _argument(parts, "speculative_draft_model_path")
+    return ServerView(
+        engine=NAME,
+        state=parts.state,
+        ref=parts.ref,
+        version=parts.version.text,
+        version_range=parts.log.version_range if parts.log is not None else None,
+        version_source=parts.version.source,
+        version_doubts=_doubts(parts),
+        argv=parts.argv,
+        env=dict(parts.env),
+        started_at=parts.started_at,
+        asked=dict(asked),
+        asked_source=parts.asked_source,
+        effective=dict(values),
+        effective_source=parts.settings.source if parts.settings is not None else None,
+        asked_spec=asked_setting(asked) if parts.asked is not None and parts.asked_complete else None,
+        spec=_setting(parts),
+        rewrites=_rewrites(parts),
+        log=_with_adaptive_notice(parts),
+        keeper=parts.keeper or Keeper(kind="unknown", reason="no process was looked at"),
+        model_path=_argument(parts, "model_path"),
+        draft_path=draft,
+        served_model=_argument(parts, "served_model_name") or _argument(parts, "model_path"),
+        target_config=parts.target_config,
+        draft_config=parts.draft_config,
+        lifetime_accept_length=lifetime_accept_length(values),
+        log_path=parts.log_path,
+        needs_api_key=parts.needs_api_key,
+    )
