@@ -15,8 +15,10 @@ if TYPE_CHECKING:
     from specdoctor.app.run import Run
     from specdoctor.core.engine import Engine
     from specdoctor.core.events import RunSettings, RunStarted
+    from specdoctor.core.facts import Facts
     from specdoctor.core.operations import Clock, Operations
-    from specdoctor.core.ports import Approver, Check, Onlooker, Planner
+    from specdoctor.core.ports import Approver, Check, Onlooker, Planner, Scene
+    from specdoctor.planners.playbook_schema import Playbook
     from specdoctor.render.live import LiveConsole
     from specdoctor.store.mirrored import MirroredStore
     from specdoctor.transports.ssh_host_key import Notice
@@ -110,12 +112,27 @@ def facts_operations(path: Path) -> Operations:
     return FactsFileOperations(path)
 
 
+def probe_program(*, ports: tuple[int, ...] = (), logs: tuple[str, ...] = ()) -> str:
+    """The read-only probe as one file that anybody can read and run on a host."""
+    from specdoctor.core.operations import SnapshotRequest
+    from specdoctor.operations.programs import probe_program as joined_probe
+
+    return joined_probe(SnapshotRequest(ports=ports, logs=logs))
+
+
+def playbook_at(path: Path) -> Playbook:
+    """A playbook file. Raises UsageError with every fault in it."""
+    from specdoctor.planners.playbook_schema import load_playbook
+
+    return load_playbook(path, checks=[check.name for check in all_checks()])
+
+
 def planner_for(settings: RunSettings) -> Planner:
     """The planner that a run's settings name. Raises UsageError for a playbook with faults."""
     if settings.planner == "playbook":
-        from specdoctor.planners.playbook import PlaybookPlanner, load_playbook
+        from specdoctor.planners.playbook import PlaybookPlanner
 
-        return PlaybookPlanner(load_playbook(Path(settings.playbook or "")))
+        return PlaybookPlanner(playbook_at(Path(settings.playbook or "")))
     from specdoctor.planners.rules import RulePlanner
 
     return RulePlanner()
@@ -173,6 +190,13 @@ def resumed_run(
 def stored_start(store: MirroredStore, run_id: str) -> RunStarted:
     """The first event of a stored run, by its whole id."""
     return next(started for started in store.runs() if started.run == run_id)
+
+
+def scene_of(facts: Facts, *, target: str, port: int | None = None, engine: str | None = None) -> Scene:
+    """The server under study among those the facts show, for a look without a run. Raises TargetError as a run does."""
+    from specdoctor.app.scene import scene_of as chosen
+
+    return chosen(facts, engines=_engines(engine), target=target, port=port)
 
 
 def _engines(wanted: str | None) -> tuple[Engine, ...]:

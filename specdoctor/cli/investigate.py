@@ -11,8 +11,8 @@ from specdoctor.cli import options as opt
 from specdoctor.cli.output import on_terminal, print_json, print_text, say, width
 
 if TYPE_CHECKING:
-    from specdoctor.cli.targets import Target
     from specdoctor.core.events import RunSettings
+    from specdoctor.core.ledger import Ledger
     from specdoctor.core.operations import Operations
     from specdoctor.store.mirrored import MirroredStore
 
@@ -94,9 +94,15 @@ def investigate(
 
 
 def started(
-    wanted: str | None, targets_file: Path | None, *, given: dict[str, Any], accept_new: bool, as_json: bool
+    wanted: str | None,
+    targets_file: Path | None,
+    *,
+    given: dict[str, Any],
+    accept_new: bool,
+    as_json: bool,
+    quiet: bool = False,
 ) -> tuple[int, str]:
-    """A new run to its end; its exit code and id."""
+    """A new run to its end; its exit code and id. `quiet`: its outcome is shown by the caller."""
     from specdoctor import assembly
     from specdoctor.cli.settings import settings_of
     from specdoctor.cli.targets import Target, resolve
@@ -112,15 +118,16 @@ def started(
     operations = _operations(target.transport, settings, accept_new=accept_new)
     store = assembly.open_store()
     try:
-        return _to_its_end(store, operations, settings, as_json=as_json)
+        code, run_id = _to_its_end(store, operations, settings)
+        if not quiet:
+            show_outcome(store, run_id, as_json=as_json)
+        return code, run_id
     finally:
         operations.close()
         assembly.close_store(store)
 
 
-def _to_its_end(
-    store: MirroredStore, operations: Operations, settings: RunSettings, *, as_json: bool
-) -> tuple[int, str]:
+def _to_its_end(store: MirroredStore, operations: Operations, settings: RunSettings) -> tuple[int, str]:
     from specdoctor import assembly
     from specdoctor.cli.driving import drive
 
@@ -132,9 +139,7 @@ def _to_its_end(
         onlooker=assembly.onlooker_for(live=live),
         approver=assembly.approver_for(terminal=live),
     )
-    code = drive(run, store)
-    show_outcome(store, run.id, as_json=as_json)
-    return code, run.id
+    return drive(run, store), run.id
 
 
 def resumed(
@@ -194,22 +199,25 @@ def show_outcome(store: MirroredStore, run_id: str, *, as_json: bool) -> None:
     """The verdict for people or the document for programs, and where the rest lies."""
     from specdoctor.core.ledger import fold
     from specdoctor.render.json_run import run_json
-    from specdoctor.render.verdict import verdict_text
 
     ledger = fold(store.events(run_id))
     if as_json:
         print_json(run_json(ledger))
-    elif ledger.verdict is not None:
-        print_text("\n" + verdict_text(ledger.verdict, width=width()))
+    elif words := verdict_of(ledger):
+        print_text(f"\n{words}")
+    point_at(store, ledger)
+
+
+def verdict_of(ledger: Ledger) -> str:
+    """The lines of the verdict, empty if none was reached."""
+    from specdoctor.render.verdict import verdict_text
+
+    return verdict_text(ledger.verdict, width=width()) if ledger.verdict is not None else ""
+
+
+def point_at(store: MirroredStore, ledger: Ledger) -> None:
+    """Say where the report is, and what to do about a server that was not put back."""
     if ledger.restored is False:
-        say(f"the server is NOT as it was found; go on with:  specdoctor investigate --resume {run_id}")
-    report = store.transcript.directory(run_id) / "report.md"
-    say(f"run {run_id}   report {report}   more: specdoctor review {run_id}")
-
-
-def target_of(wanted: str | None, targets_file: Path | None, **over: Any) -> Target:
-    """The target of a command that only looks, with what the command line says instead of the file."""
-    from specdoctor.cli.targets import resolve
-
-    target = resolve(wanted, targets_file)
-    return target.model_copy(update={k: v for k, v in over.items() if v is not None})
+        say(f"the server is NOT as it was found; go on with:  specdoctor investigate --resume {ledger.run}")
+    report = store.transcript.directory(ledger.run) / "report.md"
+    say(f"run {ledger.run}   report {report}   more: specdoctor review {ledger.run}")

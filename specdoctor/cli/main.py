@@ -6,8 +6,14 @@ from typing import Annotated
 
 import typer
 
+from specdoctor.cli import lab
+from specdoctor.cli.catalogue import check, checks, playbooks
+from specdoctor.cli.demo import demo
 from specdoctor.cli.failures import Guarded
 from specdoctor.cli.investigate import investigate
+from specdoctor.cli.probe import probe
+from specdoctor.cli.replay import replay
+from specdoctor.cli.review import review, runs
 
 app = typer.Typer(
     cls=Guarded,
@@ -44,7 +50,16 @@ def main(
     """
 
 
+app.command()(demo)
 app.command()(investigate)
+app.command()(replay)
+app.command()(review)
+app.command()(runs)
+app.command()(check)
+app.command()(checks)
+app.command()(playbooks)
+app.command()(probe)
+app.add_typer(lab.app, name="lab")
 
 
 def run() -> None:

@@ -18,6 +18,8 @@ def settings_of(target: Target, given: dict[str, Any]) -> RunSettings:
         "symptom": given.get("symptom"),
         "allow": _tier(given),
         "dry_run": given.get("dry_run"),
+        "planner": "playbook" if given.get("playbook") else None,
+        "playbook": given.get("playbook"),
         "max_restarts": given.get("max_restarts"),
         "max_minutes": given.get("max_minutes"),
         "concurrency": _first(given.get("concurrency"), target.concurrency),

@@ -1,0 +1,62 @@
+"""specdoctor probe: the raw facts of a host, or the program that gathers them."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from specdoctor.cli import options as opt
+from specdoctor.cli.output import say
+from specdoctor.core.errors import UsageError
+
+
+def probe(
+    target: opt.Target = None,
+    print_program: Annotated[
+        bool,
+        typer.Option("--print", help="Print the probe itself, one file for Python 3.6 or later, and run nothing."),
+    ] = False,
+    server_port: opt.ServerPort = None,
+    log: opt.Logs = None,
+    accept_new_host_key: opt.AcceptNew = False,
+    ssh_config: opt.SshConfig = None,
+    interpreter: opt.Interpreter = None,
+    targets: opt.TargetsFile = None,
+) -> None:
+    """Print what can be read on a host as one JSON document; nothing is judged, secrets are masked there.
+
+    \b
+    Examples:
+      specdoctor probe ssh://gpu-7 > facts.json
+      specdoctor probe --print | ssh gpu-7 python3 - > facts.json
+      specdoctor investigate --from facts.json --symptom "..."
+    """
+    if print_program:
+        _print_program(target, server_port, log or [])
+        return
+    from specdoctor.cli.looking import look
+
+    with look(
+        target,
+        targets,
+        server_port=server_port,
+        logs=log or (),
+        accept_new=accept_new_host_key,
+        ssh_config=ssh_config,
+        interpreter=interpreter,
+    ) as seen:
+        print(seen.facts.model_dump_json(by_alias=True, indent=2), flush=True)
+        for problem in seen.facts.problems:
+            say(f"not read: {problem}")
+
+
+def _print_program(target: str | None, server_port: int | None, logs: list[str]) -> None:
+    from specdoctor import assembly
+
+    if target is not None:
+        raise UsageError(
+            "--print runs nothing, so it takes no target",
+            next_step=f"specdoctor probe --print | ssh {target.removeprefix('ssh://')} python3 - > facts.json",
+        )
+    print(assembly.probe_program(ports=(server_port,) if server_port else (), logs=tuple(logs)), end="", flush=True)

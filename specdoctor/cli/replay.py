@@ -1,0 +1,155 @@
+"""specdoctor replay: a playbook's steps on a server, and whether it found what it expected."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from specdoctor.cli import options as opt
+from specdoctor.cli.output import print_json, print_text, say, width
+from specdoctor.core.errors import EXIT_APPROVAL, EXIT_BUG, EXIT_INTERRUPTED, EXIT_OUTSIDE
+
+if TYPE_CHECKING:
+    from specdoctor.core.ledger import Ledger
+    from specdoctor.planners.expectations import Outcome
+    from specdoctor.planners.playbook_schema import Playbook
+
+_RANK = {"read": 0, "load": 1, "restart": 2}
+
+
+def replay(
+    playbook: Annotated[
+        str, typer.Argument(metavar="PLAYBOOK", help="A playbook file, or the name of one that comes with specdoctor.")
+    ],
+    target: Annotated[
+        str | None,
+        typer.Option(
+            "--target",
+            metavar="TARGET",
+            help="ssh://[user@]host[:port], local:, or a name from specdoctor.toml.",
+            show_default=False,
+        ),
+    ] = None,
+    symptom: opt.Symptom = None,
+    allow: Annotated[
+        opt.Tier | None,
+        typer.Option(
+            "--allow",
+            metavar="read|load|restart",
+            help="Highest tier to do without asking; else what the playbook says in its head.",
+            show_default=False,
+        ),
+    ] = None,
+    with_traffic: opt.WithTraffic = False,
+    server_port: opt.ServerPort = None,
+    accept_new_host_key: opt.AcceptNew = False,
+    ssh_config: opt.SshConfig = None,
+    interpreter: opt.Interpreter = None,
+    targets: opt.TargetsFile = None,
+    json: opt.Json = False,
+) -> None:
+    """Carry out a playbook on a server, by the same loop and rules as an investigation.
+
+    A playbook states in its head what it may do (`allow`); --allow holds it to less.
+
+    Exit code: 0 all expectations met, 1 one was not, 2 faults in the playbook, 3 one could not be judged.
+
+    \b
+    Examples:
+      specdoctor replay read-only-checkup --target ssh://gpu-7
+      specdoctor replay playbooks/eagle3-slower-than-baseline.yaml --target eagle-a --json
+    """
+    from specdoctor import assembly
+    from specdoctor.cli.playbook_files import playbook_path
+
+    path = playbook_path(playbook)
+    book = assembly.playbook_at(path)
+    tier = allow or book.allow
+    say(f"specdoctor: {path.stem}, {len(book.steps)} steps; it may {_may(tier)}")
+    if _RANK[tier] < _RANK[book.allow]:
+        say(f"  some of its steps need --allow {book.allow}, and will be asked for")
+    given = {
+        "symptom": symptom or book.symptom or None,
+        "allow": tier,
+        "with_traffic": with_traffic,
+        "server_port": server_port,
+        "ssh_config": ssh_config,
+        "interpreter": interpreter,
+        "playbook": str(path.resolve()),
+        "max_restarts": book.budgets.restarts,
+        "max_minutes": book.budgets.minutes,
+        "concurrency": book.load.concurrency,
+        "requests": book.load.requests,
+        "prompts": book.load.prompts,
+        "form": book.load.form,
+    }
+    code, run_id = _carried_out(target, targets, given, accept_new=accept_new_host_key, as_json=json)
+    raise typer.Exit(_told(book, path, run_id, code, as_json=json))
+
+
+def _may(tier: str) -> str:
+    return {
+        "read": "read only",
+        "load": "read and benchmark",
+        "restart": "read, benchmark, and restart the server",
+    }[tier]
+
+
+def _carried_out(
+    target: str | None, targets: Path | None, given: dict[str, Any], *, accept_new: bool, as_json: bool
+) -> tuple[int, str]:
+    from specdoctor.cli.investigate import started
+
+    return started(target, targets, given=given, accept_new=accept_new, as_json=as_json, quiet=True)
+
+
+def _told(book: Playbook, path: Path, run_id: str, code: int, *, as_json: bool) -> int:
+    """Judge the expectations, print them, and give the exit code of the replay."""
+    from specdoctor import assembly
+    from specdoctor.cli.investigate import point_at, verdict_of
+    from specdoctor.core.ledger import fold
+    from specdoctor.planners.expectations import exit_code, outcomes
+    from specdoctor.render.json_run import run_json
+
+    store = assembly.open_store()
+    try:
+        ledger = fold(store.events(run_id))
+        found = outcomes(book, ledger)
+        if as_json:
+            rows = [o.model_dump(mode="json") for o in found]
+            print_json(
+                {
+                    "schema": "specdoctor.replay/1",
+                    "playbook": str(path),
+                    "met": exit_code(found) == 0,
+                    "expectations": rows,
+                    "run": run_json(ledger),
+                }
+            )
+        else:
+            print_text(f"{verdict_of(ledger)}\n\n{expectations_text(found)}".strip())
+        point_at(store, ledger)
+    finally:
+        assembly.close_store(store)
+    if code in (EXIT_APPROVAL, EXIT_INTERRUPTED, EXIT_BUG) or (code == EXIT_OUTSIDE and _cut_short(ledger)):
+        return code
+    return exit_code(found)
+
+
+def _cut_short(ledger: Ledger) -> bool:
+    """Whether the outside world ended the replay: no verdict, or a server that is not as it was."""
+    return ledger.verdict is None or ledger.restored is False
+
+
+def expectations_text(found: tuple[Outcome, ...]) -> str:
+    """One line for each expectation, with what it was judged by."""
+    from specdoctor.render.layout import labelled
+
+    words = {True: "met", False: "NOT met", None: "no data"}
+    lines: list[str] = []
+    for o in found:
+        cited = f"  {' '.join(o.evidence)}" if o.evidence else ""
+        lines += labelled(words[o.met], f"{o.expected}: {o.because}{cited}", label_width=10, width=width())
+    return "\n".join(lines) or "the playbook expects nothing"

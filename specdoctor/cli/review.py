@@ -1,0 +1,92 @@
+"""specdoctor review and runs: what was found before."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from specdoctor.cli import options as opt
+from specdoctor.cli.output import print_json, print_text, say, width
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from specdoctor.core.events import Event
+
+
+def review(
+    run: Annotated[
+        str, typer.Argument(metavar="RUN", help="Id of a run or its beginning, or a transcript folder or events.jsonl.")
+    ],
+    markdown: Annotated[bool, typer.Option("--markdown", help="Print the report in Markdown.")] = False,
+    events: Annotated[bool, typer.Option("--events", help="Show every event, not only the checkpoints.")] = False,
+    evidence: Annotated[
+        str | None,
+        typer.Option("--evidence", metavar="ID", help="Show one piece of evidence, such as E9.", show_default=False),
+    ] = None,
+    json: opt.Json = False,
+) -> None:
+    """Read a run again: verdict, hypotheses, measurements, timeline, and each piece of evidence.
+
+    \b
+    Examples:
+      specdoctor review 7f3c
+      specdoctor review 7f3c --evidence E9
+      specdoctor review transcripts/7f3c --markdown > report.md
+    """
+    history, artefact = _history(run)
+    if json:
+        from specdoctor.core.ledger import fold
+        from specdoctor.render.json_run import run_json
+
+        print_json(run_json(fold(history)))
+    elif evidence is not None:
+        from specdoctor.render.review import evidence_text
+
+        print_text(evidence_text(history, evidence, artefact=artefact, width=width()))
+    elif markdown:
+        from specdoctor.render.report import report_markdown
+
+        print_text(report_markdown(history))
+    else:
+        from specdoctor.render.review import review_text
+
+        print_text(review_text(history, events=events, width=width()))
+
+
+def _history(run: str) -> tuple[list[Event], Callable[[str], bytes]]:
+    """A run's events and a reader of its artefacts, from a transcript on disk or from the run database."""
+    path = Path(run)
+    if path.exists():
+        from specdoctor.store.transcript import read_artefact, read_transcript
+
+        folder = path if path.is_dir() else path.parent
+        return read_transcript(path), lambda name: read_artefact(folder, name)
+    from specdoctor import assembly
+
+    store = assembly.open_store()
+    run_id = store.store.find(run)
+    return list(store.events(run_id)), lambda name: store.artefact(run_id, name)
+
+
+def runs(json: opt.Json = False) -> None:
+    """List the runs of this user, the oldest first.
+
+    \b
+    Examples:
+      specdoctor runs
+      specdoctor runs --json
+    """
+    from specdoctor import assembly
+    from specdoctor.render.tables import RUN_ROW_KINDS, run_row, runs_table
+
+    store = assembly.open_store()
+    rows = [row for r in store.runs() if (row := run_row(store.store.events(r.run, kinds=RUN_ROW_KINDS)))]
+    if json:
+        print_json({"schema": "specdoctor.runs/1", "runs": [row._asdict() for row in rows]})
+    elif rows:
+        print_text(runs_table(rows, width=width()))
+    else:
+        say(f"no run yet in {store.store.path}; begin with: specdoctor demo")

@@ -1,0 +1,364 @@
+"""The format of a playbook: steps in order, each restart with a prediction, and what is expected at the end."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import Discriminator, Field, Tag, ValidationError, field_validator, model_validator
+
+from specdoctor.core.errors import UsageError
+from specdoctor.core.faults import Fault, explained, refusal, unknown_word
+from specdoctor.core.hypothesis import Answers
+from specdoctor.core.model import Frozen, Role, Status, Verdict
+from specdoctor.planners.yaml_places import Place, YamlFile, read_yaml
+
+AS_FOUND = "as found"
+"""The label of the launch that a playbook begins with."""
+
+FigureName = Literal["accept_length", "throughput_tok_s", "step_ms"]
+Comparison = Literal[">=", ">", "<=", "<", "=="]
+CauseId = Annotated[str, Field(pattern=r"^[A-Z]+-\d+$")]
+Label = Annotated[str, Field(min_length=1)]
+
+
+class Budgets(Frozen):
+    """Starts of the server at most (the one that puts it back included), and minutes."""
+
+    restarts: Annotated[int, Field(ge=0)] = 3
+    minutes: Annotated[float, Field(gt=0)] = 240.0
+
+
+class Load(Frozen):
+    """How every benchmark of the playbook is made."""
+
+    concurrency: Annotated[int, Field(ge=1)] = 1
+    requests: Annotated[int, Field(ge=1)] = 12
+    prompts: str = "mixed"
+    form: Literal["chat", "generate"] = "generate"
+
+
+class CheckStep(Frozen):
+    """Judge what was read, with all checks or the named ones."""
+
+    check: Annotated[tuple[str, ...], Field(min_length=1)]
+
+    @field_validator("check", mode="before")
+    @classmethod
+    def _one_or_more(cls, value: Any) -> Any:
+        return (value,) if isinstance(value, str) else value
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The checks to run; empty for all of them."""
+        return () if self.check == ("all",) else self.check
+
+
+class WatchStep(Frozen):
+    """Look on for some seconds without a request of our own."""
+
+    watch: Annotated[float, Field(gt=0, le=600)]
+
+
+class ComputeStep(Frozen):
+    """Arithmetic on what was typed or measured so far: which predictions can be refuted without a launch?"""
+
+    compute: Literal["typed", "measured"]
+
+
+class BenchStep(Frozen):
+    """Benchmark the launch of this label, which must be the one that runs."""
+
+    bench: Label
+    concurrency: Annotated[int, Field(ge=1)] | None = None
+
+
+class Change(Frozen):
+    """What a launch differs in from the server as found: exactly one of the four ways to say it."""
+
+    off: Literal[True] | None = None
+    undo: CauseId | None = None
+    draft_steps: Annotated[int, Field(ge=1)] | None = None
+    topk: Annotated[int, Field(ge=1)] | None = None
+    draft_tokens: Annotated[int, Field(ge=2)] | None = None
+    flags: dict[str, str | int | float | tuple[str | int | float, ...] | None] | None = None
+    remove: tuple[str, ...] = ()
+
+    @model_validator(mode="after")
+    def _one_way(self) -> Self:
+        speculation = self.draft_steps is not None or self.topk is not None or self.draft_tokens is not None
+        flags = self.flags is not None or bool(self.remove)
+        ways = sum((self.off is not None, self.undo is not None, speculation, flags))
+        if ways != 1:
+            raise ValueError("needs one of: off, undo, draft_steps (with topk, draft_tokens), or flags (with remove)")
+        if speculation and self.draft_steps is None:
+            raise ValueError("topk and draft_tokens need draft_steps beside them")
+        return self
+
+
+class StatedPrediction(Frozen):
+    """What the launch will show if the claim is true: a figure against a value, or against another launch's figure."""
+
+    metric: FigureName
+    op: Literal[">=", ">", "<=", "<"]
+    value: float | None = None
+    than: Label | None = None
+
+    @model_validator(mode="after")
+    def _one_reference(self) -> Self:
+        if (self.value is None) == (self.than is None):
+            raise ValueError("needs either value or than (the label of another launch)")
+        return self
+
+
+class StatedHypothesis(Frozen):
+    """The claim that a launch tests, with its prediction."""
+
+    claim: Annotated[str, Field(min_length=1)]
+    prediction: StatedPrediction
+    cause: CauseId | None = None
+    answers: Answers = "explains"
+
+
+class RelaunchStep(Frozen):
+    """Restart with a change, to test a hypothesis; `relaunch` is the label that later steps use."""
+
+    relaunch: Label
+    change: Change
+    hypothesis: StatedHypothesis
+
+
+class RestoreStep(Frozen):
+    """Put the original back."""
+
+    restore: Literal[True] | None = None
+
+
+STEPS: dict[str, type[Frozen]] = {
+    "check": CheckStep,
+    "watch": WatchStep,
+    "compute": ComputeStep,
+    "bench": BenchStep,
+    "relaunch": RelaunchStep,
+    "restore": RestoreStep,
+}
+
+
+class FigureExpectation(Frozen):
+    """A figure of one launch against a value or another launch; `tolerance` is the share by which it may be missed."""
+
+    metric: FigureName
+    of: Label
+    op: Comparison
+    value: float | None = None
+    than: Label | None = None
+    tolerance: Annotated[float, Field(ge=0, lt=1)] = 0.0
+
+    @model_validator(mode="after")
+    def _one_reference(self) -> Self:
+        if (self.value is None) == (self.than is None):
+            raise ValueError("needs either value or than (the label of another launch)")
+        return self
+
+
+def _listed(value: Any) -> Any:
+    return (value,) if isinstance(value, str) else value
+
+
+class HypothesisExpectation(Frozen):
+    """How the hypothesis of a relaunch step ends."""
+
+    hypothesis: Label
+    status: Annotated[tuple[Status, ...], Field(min_length=1)]
+
+    _list = field_validator("status", mode="before")(_listed)
+
+
+class CauseExpectation(Frozen):
+    """What the verdict says of a cause; `absent` that it does not name it."""
+
+    cause: CauseId
+    status: Annotated[tuple[Literal["supported", "suspected", "absent"], ...], Field(min_length=1)] = ("supported",)
+    role: Annotated[tuple[Role, ...], Field(min_length=1)] = tuple(Role)
+
+    _lists = field_validator("status", "role", mode="before")(_listed)
+
+
+class VerdictExpectation(Frozen):
+    """The verdict, one of several."""
+
+    verdict: Annotated[tuple[Verdict, ...], Field(min_length=1)]
+
+    _list = field_validator("verdict", mode="before")(_listed)
+
+
+EXPECTATIONS: dict[str, type[Frozen]] = {
+    "metric": FigureExpectation,
+    "hypothesis": HypothesisExpectation,
+    "cause": CauseExpectation,
+    "verdict": VerdictExpectation,
+}
+
+
+def _tag_of(kinds: dict[str, type[Frozen]], value: Any) -> str | None:
+    """Which kind a mapping is, by the one key that only this kind begins with; a model is what it is."""
+    for tag, model in kinds.items():
+        if isinstance(value, model) or (isinstance(value, dict) and tag in value):
+            return tag
+    return None
+
+
+def _step_tag(value: Any) -> str | None:
+    return _tag_of(STEPS, value)
+
+
+def _expectation_tag(value: Any) -> str | None:
+    return _tag_of(EXPECTATIONS, value)
+
+
+Step = Annotated[
+    Annotated[CheckStep, Tag("check")]
+    | Annotated[WatchStep, Tag("watch")]
+    | Annotated[ComputeStep, Tag("compute")]
+    | Annotated[BenchStep, Tag("bench")]
+    | Annotated[RelaunchStep, Tag("relaunch")]
+    | Annotated[RestoreStep, Tag("restore")],
+    Discriminator(_step_tag),
+]
+Expectation = Annotated[
+    Annotated[FigureExpectation, Tag("metric")]
+    | Annotated[HypothesisExpectation, Tag("hypothesis")]
+    | Annotated[CauseExpectation, Tag("cause")]
+    | Annotated[VerdictExpectation, Tag("verdict")],
+    Discriminator(_expectation_tag),
+]
+
+
+class Playbook(Frozen):
+    """One playbook. `allow` is the highest tier that its steps need, and that replaying it permits."""
+
+    title: Annotated[str, Field(min_length=1)]
+    about: str = ""
+    allow: Literal["read", "load", "restart"] = "read"
+    symptom: str = ""
+    budgets: Budgets = Budgets()
+    load: Load = Load()
+    steps: Annotated[tuple[Step, ...], Field(min_length=1)]
+    expect: tuple[Expectation, ...] = ()
+
+
+def load_playbook(path: Path, *, checks: Sequence[str]) -> Playbook:
+    """Read a playbook; `checks` are the names that steps may use.
+
+    Raises UsageError with every fault of the file, one line each: file:line:column, key, message.
+    """
+    file = read_yaml(path)
+    faults = [*_named(file, checks)]
+    try:
+        playbook = Playbook.model_validate(file.data)
+    except ValidationError as error:
+        faults += [_fault(file, item) for item in error.errors(include_url=False)]
+    if faults:
+        raise refusal(str(path), faults, next_step="docs/playbooks.md explains the format")
+    return playbook
+
+
+def _fault(file: YamlFile, item: Any) -> Fault:
+    place = _without_tags(tuple(item["loc"]))
+    line, column = file.find(place)
+    kinds = STEPS if place[:1] == ("steps",) else EXPECTATIONS
+    if item["type"] in ("union_tag_not_found", "union_tag_invalid"):
+        message = f"needs one of the keys {', '.join(kinds)}"
+    else:
+        message = explained(item, known_keys=_known_keys(file, tuple(item["loc"])))
+    return Fault(line=line, column=column, key=_written(place), message=message)
+
+
+def _without_tags(loc: Place) -> Place:
+    """A location without the names of kinds that validation puts after the index of a step or an expectation."""
+    return (*loc[:2], *loc[3:]) if loc[:1] in (("steps",), ("expect",)) and len(loc) > 2 else loc
+
+
+def _known_keys(file: YamlFile, loc: Place) -> list[str]:
+    """The keys that may stand where `loc` does."""
+    model: type[Frozen] | None = Playbook
+    kinds = {"steps": STEPS, "expect": EXPECTATIONS}
+    inner: dict[str, type[Frozen]] = {
+        "budgets": Budgets,
+        "load": Load,
+        "change": Change,
+        "hypothesis": StatedHypothesis,
+        "prediction": StatedPrediction,
+    }
+    for index, part in enumerate(loc[:-1]):
+        if index == 2 and loc[0] in kinds:
+            model = kinds[str(loc[0])].get(str(part))
+        elif str(part) in inner and index != 2:
+            model = inner[str(part)]
+    return list(model.model_fields) if model is not None else []
+
+
+def _written(place: Place) -> str:
+    """A place as people write it: steps[2].check."""
+    out = ""
+    for part in place:
+        out += f"[{part}]" if isinstance(part, int) else f".{part}" if out else str(part)
+    return out or "(whole file)"
+
+
+def _named(file: YamlFile, checks: Sequence[str]) -> Iterator[Fault]:
+    """Names that nothing has: checks, and launches that no step makes."""
+    if not isinstance(file.data, dict):
+        return
+    steps = [s for s in _items(file.data.get("steps")) if isinstance(s[1], dict)]
+    labels = [AS_FOUND, *(str(s["relaunch"]) for _, s in steps if isinstance(s.get("relaunch"), str))]
+    for index, step in steps:
+        yield from _unknown_checks(file, index, step, checks)
+        yield from _unknown_label(file, ("steps", index, "bench"), step.get("bench"), labels)
+        hypothesis = step.get("hypothesis")
+        prediction = hypothesis.get("prediction") if isinstance(hypothesis, dict) else None
+        if isinstance(prediction, dict):
+            place: Place = ("steps", index, "hypothesis", "prediction", "than")
+            yield from _unknown_label(file, place, prediction.get("than"), labels)
+    for index, label in enumerate(labels):
+        if label in labels[:index]:
+            place = next(("steps", i, "relaunch") for i, s in reversed(steps) if s.get("relaunch") == label)
+            yield _at(file, place, f'the label "{label}" is already taken')
+    for index, item in _items(file.data.get("expect")):
+        if isinstance(item, dict):
+            for key in ("of", "than"):
+                yield from _unknown_label(file, ("expect", index, key), item.get(key), labels)
+            yield from _unknown_label(file, ("expect", index, "hypothesis"), item.get("hypothesis"), labels[1:])
+
+
+def _items(value: Any) -> list[tuple[int, Any]]:
+    return list(enumerate(value)) if isinstance(value, list) else []
+
+
+def _unknown_checks(file: YamlFile, index: int, step: dict[str, Any], checks: Sequence[str]) -> Iterator[Fault]:
+    value = step.get("check")
+    several = isinstance(value, list)
+    for number, name in enumerate(value if isinstance(value, list) else [value]):
+        if isinstance(name, str) and name not in checks and not (name == "all" and not several):
+            place: Place = ("steps", index, "check", number) if several else ("steps", index, "check")
+            yield _at(file, place, unknown_word("check", name, checks))
+
+
+def _unknown_label(file: YamlFile, place: Place, value: Any, labels: Sequence[str]) -> Iterator[Fault]:
+    if isinstance(value, str) and value not in labels:
+        yield _at(file, place, unknown_word("launch", value, labels))
+
+
+def _at(file: YamlFile, place: Place, message: str) -> Fault:
+    line, column = file.find(place)
+    return Fault(line=line, column=column, key=_written(place), message=message)
+
+
+def title_of(path: Path) -> str:
+    """The title of a playbook without judging the rest, empty where it cannot be read."""
+    try:
+        data = read_yaml(path).data
+    except UsageError:
+        return ""
+    return str(data.get("title", "")) if isinstance(data, dict) else ""
