@@ -3,9 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
-from specdoctor.lab.world import Model, Tensor
+from specdoctor.lab.world import Model
+
+
+class Tensor(NamedTuple):
+    """One header entry; `world.Tensor` without its checks, because large models have hundreds of thousands."""
+
+    name: str
+    shape: tuple[int, ...]
+    dtype: str = "BF16"
+    fill: str = "zeros"
 
 
 def layout_tensors(model: Model) -> tuple[Tensor, ...]:
@@ -78,9 +87,18 @@ def _packed(prefix: str, hidden: int, inner: int) -> Iterator[Tensor]:
         yield Tensor(name=f"{prefix}.{name}.weight_shape", dtype="I32", shape=(2,))
 
 
+def _blockwise(prefix: str, hidden: int, inner: int) -> Iterator[Tensor]:
+    """Projections of an expert in 8-bit floats with one scale per block of 128 by 128."""
+    for name, rows, columns in (("gate_proj", inner, hidden), ("up_proj", inner, hidden), ("down_proj", hidden, inner)):
+        yield Tensor(name=f"{prefix}.{name}.weight", dtype="F8_E4M3", shape=(rows, columns))
+        yield Tensor(name=f"{prefix}.{name}.weight_scale_inv", dtype="F32", shape=(rows // 128, columns // 128))
+
+
 def _deepseek(config: dict[str, Any]) -> Iterator[Tensor]:
     hidden, vocabulary = int(config["hidden_size"]), int(config["vocab_size"])
     experts, inner = int(config["n_routed_experts"]), int(config["moe_intermediate_size"])
+    method = config.get("quantization_config", {}).get("quant_method")
+    expert_tensors = {"compressed-tensors": _packed, "fp8": _blockwise}.get(method, _mlp)
     root = "language_model.model" if config.get("model_type") == "kimi_k2" else "model"
     yield Tensor(name=f"{root}.embed_tokens.weight", shape=(vocabulary, hidden))
     for layer in range(int(config["num_hidden_layers"])):
@@ -94,7 +112,7 @@ def _deepseek(config: dict[str, Any]) -> Iterator[Tensor]:
         yield Tensor(name=f"{prefix}.mlp.gate.e_score_correction_bias", dtype="F32", shape=(experts,))
         yield from _mlp(f"{prefix}.mlp.shared_experts", hidden, inner * int(config.get("n_shared_experts", 1)))
         for expert in range(experts):
-            yield from _packed(f"{prefix}.mlp.experts.{expert}", hidden, inner)
+            yield from expert_tensors(f"{prefix}.mlp.experts.{expert}", hidden, inner)
     yield Tensor(name=f"{root}.norm.weight", shape=(hidden,))
     yield Tensor(
         name=f"{root.removesuffix('.model')}.lm_head.weight".removeprefix("model."), shape=(vocabulary, hidden)

@@ -8,17 +8,20 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import random
 import struct
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from specdoctor.lab.tensor_layouts import layout_tensors
-from specdoctor.lab.world import Model, Tensor, World
+from specdoctor.lab.tensor_layouts import Tensor, layout_tensors
+from specdoctor.lab.world import Model, World
 
 _SIZES = {"BF16": 2, "F16": 2, "F32": 4, "I64": 8, "I32": 4, "U8": 1, "BOOL": 1, "F8_E4M3": 1}
 _NOISE_LIMIT_BYTES = 8 << 20
+_NOISE_BLOCK_BYTES = 257 << 10
+_SIGNED_SMALL = bytes(0x3C | (byte & 0x80) for byte in range(256))
 _MARK = "checkpoint"
 
 
@@ -29,7 +32,7 @@ def checkpoint_mark(world: World, model: Model) -> str:
 
 def model_tensors(model: Model) -> tuple[Tensor, ...]:
     """All tensors of a model: those of its layout, replaced and completed by the ones it lists."""
-    listed = {tensor.name: tensor for tensor in model.tensors}
+    listed = {one.name: Tensor(one.name, one.shape, one.dtype, one.fill) for one in model.tensors}
     found = [listed.pop(tensor.name, tensor) for tensor in layout_tensors(model)]
     return (*found, *listed.values())
 
@@ -75,10 +78,7 @@ def _split(tensors: Sequence[Tensor], shards: int) -> Iterator[Sequence[Tensor]]
 
 
 def _bytes(tensor: Tensor) -> int:
-    count = 1
-    for size in tensor.shape:
-        count *= size
-    return count * _SIZES[tensor.dtype]
+    return math.prod(tensor.shape) * _SIZES[tensor.dtype]
 
 
 def _write_file(path: Path, tensors: Sequence[Tensor], mark: str, model: Model) -> int:
@@ -104,16 +104,14 @@ def _write_file(path: Path, tensors: Sequence[Tensor], mark: str, model: Model) 
 def _data(tensor: Tensor, model: Model) -> bytes:
     if tensor.fill in {"d2t", "t2d"}:
         return _vocabulary_map(tensor, model)
-    size = min(_bytes(tensor), _NOISE_LIMIT_BYTES)
     row = max(_bytes(tensor) // max(tensor.shape[0], 1), 1)
-    size = max(size // row, 1) * row
+    size = max(min(_bytes(tensor), _NOISE_LIMIT_BYTES) // row, 1) * row
     rng = random.Random(f"{model.id}:{tensor.name}")
-    # bfloat16 values of both signs around 0.015 to 0.03: the upper byte holds sign and most of the exponent.
-    low, high = rng.randbytes(size // 2), rng.randbytes(size // 2)
-    out = bytearray(size - size % 2)
-    out[0::2] = bytes(byte | 0x80 if byte & 1 else byte & 0x7F for byte in low)
-    out[1::2] = bytes(0x3C | (byte & 0x80) for byte in high)
-    return bytes(out)
+    # bfloat16 values of both signs around 0.01: the upper byte holds the sign and most of the exponent.
+    block = bytearray(_NOISE_BLOCK_BYTES)
+    block[0::2] = rng.randbytes(_NOISE_BLOCK_BYTES // 2)
+    block[1::2] = rng.randbytes(_NOISE_BLOCK_BYTES // 2).translate(_SIGNED_SMALL)
+    return bytes(block * (size // len(block) + 1))[:size]
 
 
 def _vocabulary_map(tensor: Tensor, model: Model) -> bytes:

@@ -64,7 +64,13 @@ def test_parse_time_errors_match_the_real_ones(name: str, words: list[str]) -> N
         ("x_no_draft.log", without(SPECULATION, "--speculative-draft-model-path")),
         (
             "x_standalone_vocab.log",
-            ["--speculative-algorithm", "STANDALONE", SPECULATION[2], "/models/standalone_othervocab", *SPECULATION[4:]],
+            [
+                "--speculative-algorithm",
+                "STANDALONE",
+                SPECULATION[2],
+                "/models/standalone_othervocab",
+                *SPECULATION[4:],
+            ],
         ),
     ],
 )

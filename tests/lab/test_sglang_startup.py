@@ -19,8 +19,8 @@ ASIDE = ("Multimodal", "CUDA IPC", "SPECULATIVE_MOE", "Ignore import error", "Di
 
 
 def steps_of(resolved: Resolved, world: World) -> list[StartupStep]:
-    found = [step for step in startup_script(resolved, world, random.Random(1), now_s=NOW_S)]
-    return [step for step in found if isinstance(step, StartupStep)]
+    script = startup_script(resolved, world, random.Random(1), now_s=NOW_S)
+    return [step for step in script if isinstance(step, StartupStep)]
 
 
 def lines_of(resolved: Resolved, world: World) -> list[str]:
