@@ -99,8 +99,7 @@ def _by_measurement(ledger: Ledger, hypothesis: Hypothesis, at: float) -> ev.Hyp
     outcome = compare(figure, prediction, launched=launched_apart(ledger, prediction))
     if outcome is None:
         return None
-    words = "predicted" if outcome else "predicted and not met:"
-    because = f"{words} {prediction.sentence}; measured {figure.with_unit()} (n={figure.n})"
+    because = f"predicted {prediction.op} {prediction.value:.4g}, measured {figure.with_unit()}, n={figure.n}"
     status = Status.SUPPORTED if outcome else Status.FALSIFIED
     evidence = (found.evidence, *_reference_evidence(ledger, prediction))
     return _close(hypothesis, status, because, evidence, at)

@@ -45,7 +45,7 @@ def measure(
         prompt_set=f"{plan.prompt_set.name} ({plan.prompt_set.digest[:8]}), {plan.form} form, temperature "
         f"{plan.temperature:g}, at most {plan.max_new_tokens} tokens",
         cached_requests=sum(1 for r in good if (r.cached_tokens or 0) > (r.prompt_tokens or 0) // 2),
-        flags=_flags(good, plan, record),
+        flags=_flags(good, plan, record, spec),
         evidence=evidence,
     )
 
@@ -164,13 +164,13 @@ def _ratio(pairs: Sequence[tuple[float, float]], unit: Unit, estimator: str) -> 
     return from_error(found.value, error, unit, estimator=estimator, n=found.n, df=df, floor=0.0)
 
 
-def _flags(good: Sequence[RequestRecord], plan: BenchPlan, record: BenchRecord) -> tuple[str, ...]:
+def _flags(good: Sequence[RequestRecord], plan: BenchPlan, record: BenchRecord, spec: SpecSetting) -> tuple[str, ...]:
     flags: list[str] = []
     if not record.warmed_up:
         flags.append("not warmed up")
     if record.stopped:
         flags.append(f"stopped early: {record.stopped}")
-    if good and all(r.verify_ct is None for r in good):
+    if spec.on and good and all(r.verify_ct is None for r in good):
         flags.append("no counts per request")
     wall = max(record.ended_at - record.started_at, 1e-9)
     if record.client_cpu_s > 0.8 * wall:

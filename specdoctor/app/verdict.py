@@ -144,13 +144,11 @@ def _lost(run: Run, observation: Observation) -> bool:
 
 
 def _missing(run: Run, verdict: Verdict) -> tuple[str, ...]:
-    if verdict is Verdict.HEALTHY:
+    if verdict is not Verdict.NOT_ENOUGH_EVIDENCE:
         return ()
     ledger = run.ledger
-    out: list[str] = []
-    if verdict is not Verdict.CAUSE:
-        undecided = [h for h in ledger.hypotheses.values() if h.status in (Status.OPEN, Status.PARKED) and h.decides]
-        out += [f"{h.cause or 'symptom'}: {h.decides}" for h in undecided]
+    undecided = [h for h in ledger.hypotheses.values() if h.status in (Status.OPEN, Status.PARKED) and h.decides]
+    out = [f"{h.cause or 'symptom'}: {h.decides}" for h in undecided]
     if confirmed(run) is None:
         out.insert(0, "whether the symptom is there: a benchmark of this launch and of one without speculation")
     out += [f"not done: {r.why}" for r in ledger.refusals if r.move.split()[0] in ("bench", "relaunch")]

@@ -29,12 +29,10 @@ def lines_of(
         lines.append(("because", _cited(words, *(e for c in because for e in c.evidence))))
     ruled_out = [h for h in ledger.hypotheses.values() if h.status is Status.FALSIFIED]
     if ruled_out:
-        words = "; ".join(f"{h.id} {h.claim}: {_short(h.because)}" for h in ruled_out)
+        words = "; ".join(f"{h.id} {h.claim} ({_short(h.because)})" for h in ruled_out)
         lines.append(("ruled out", _cited(words, *(e for h in ruled_out for e in h.evidence))))
     if missing:
-        lines.append(
-            ("not known", "; ".join(missing[:4]) + (f"; and {len(missing) - 4} more" if len(missing) > 4 else ""))
-        )
+        lines.append(("not known", _not_known(ledger, missing)))
     lines.append(("do now", _do_now(run, recommendation)))
     lines.append(("cost", _cost(ledger)))
     lines.append(("server", _state(run)))
@@ -50,6 +48,24 @@ def _cited(text: str, *evidence: str) -> str:
     """A line's text and, after two spaces, the evidence behind it."""
     ids = " ".join(dict.fromkeys(e for e in evidence if e))
     return f"{text}  {ids}" if ids else text
+
+
+def _not_known(ledger: Ledger, missing: tuple[str, ...]) -> str:
+    """Open rivals by what they would explain, with the first test that would tell; the rest is in the report."""
+    parts: list[str] = []
+    finding = ledger.by_key("finding:cycle")
+    for about, words in (
+        ("accept_length", "what holds the accept length down"),
+        ("cycle", f"why {finding.claim}" if finding is not None else "what makes the cycle long"),
+        ("symptom", "what explains the symptom"),
+    ):
+        open_here = [h for h in ledger.hypotheses.values() if h.status in (Status.OPEN, Status.PARKED)]
+        rivals = [h for h in open_here if h.about == about]
+        if rivals:
+            names = ", ".join(dict.fromkeys(h.cause or h.claim for h in rivals))
+            tells = next((h.decides for h in rivals if h.decides), "nothing that can be done here")
+            parts.append(f"{words}: {names}; would tell: {tells}")
+    return " | ".join(parts) if parts else "; ".join(missing[:2])
 
 
 def _short(text: str) -> str:

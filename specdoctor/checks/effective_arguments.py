@@ -22,13 +22,13 @@ class EffectiveArguments:
         return tuple(self._observation(scene.view, r) for r in replaced)
 
     def _observation(self, view: ServerView, rewrite: Rewrite) -> Observation:
-        said = f'the log says "{rewrite.logged}"' if rewrite.logged else "the log does not say so"
+        said = "logged" if rewrite.logged else "silently"
         remedy = _longer_chain(view, rewrite)
         return Observation(
             check=self.name,
             cause=rewrite.cause,
             stance="supports",
-            claim=f"{rewrite.key}: asked {rewrite.asked}, in force {rewrite.effective}; {said}",
+            claim=f"{rewrite.key}: asked {rewrite.asked}, in force {rewrite.effective} ({said})",
             binds=remedy is not None,
             sources=rewrite.sources,
             remedy=remedy,

@@ -215,8 +215,6 @@ def pending_experiments(briefing: Briefing, symptom: Symptom) -> list[Experiment
         out.append(
             Experiment(change=change, hypotheses=(slower.id,), why="is it slower at all, in this state of the system?")
         )
-    if slower is not None and slower.status is Status.FALSIFIED:
-        return []
     if slower is None and asks_about_speed(symptom):
         return []
     for o in ledger.observed():
@@ -226,9 +224,21 @@ def pending_experiments(briefing: Briefing, symptom: Symptom) -> list[Experiment
         remedy = remedy_change(briefing, o.remedy)
         if hypothesis is None or hypothesis.status is not Status.OPEN or remedy is None:
             continue
+        if slower is not None and slower.status is Status.FALSIFIED and _reached(ledger, hypothesis):
+            continue
         why = f"does undoing it remove the symptom? ({o.claim})"
         out.append(Experiment(change=remedy, hypotheses=(hypothesis.id,), why=why))
-    return out
+    tried = {r.change.key for r in ledger.relaunches}
+    return [e for e in out if e.change.key not in tried]
+
+
+def _reached(ledger: Ledger, hypothesis: Hypothesis) -> bool:
+    """Whether the server as found already gives what undoing the fault was to bring: then nothing asks for it."""
+    prediction = hypothesis.prediction
+    now = ledger.measured("original", concurrency=ledger.settings.concurrency)
+    if prediction is None or prediction.value is None or now is None or now.throughput is None:
+        return False
+    return now.throughput.high >= prediction.value
 
 
 def slower_confirmed(ledger: Ledger) -> bool:

@@ -57,6 +57,7 @@ class RulePlanner:
         return (
             self._arithmetic(ledger, "typed")
             or self._looking_on(ledger)
+            or self._arithmetic(ledger, "measured")
             or self._load(ledger, scene, symptom)
             or self._arithmetic(ledger, "measured")
             or _new(ledger, symptom_claim(briefing, symptom))
@@ -70,7 +71,7 @@ class RulePlanner:
             return (
                 [] if _computed(ledger, "typed") else [Compute(basis="typed", why="what do the typed figures exclude?")]
             )
-        if not ledger.measurements or _computed(ledger, "measured") >= len(ledger.measurements):
+        if _computed(ledger, "measured") >= _states_of_knowledge(ledger):
             return []
         return [Compute(basis="measured", why="what do the measured figures exclude?")]
 
@@ -143,6 +144,16 @@ def _computed(ledger: Ledger, basis: str) -> int:
     return sum(
         1 for a in ledger.actions.values() if a.started.what == "compute" and a.started.move.get("basis") == basis
     )
+
+
+def _states_of_knowledge(ledger: Ledger) -> int:
+    """How often measured arithmetic has something new to say: the log, the server as found, the baseline."""
+    kinds = {
+        "baseline" if m.source == "bench" and not m.spec.on else m.source
+        for m in ledger.measurements
+        if m.launch_key == "original" or not m.spec.on
+    }
+    return len(kinds)
 
 
 def _tried(ledger: Ledger, what: str, concurrency: int, launch_key: str = "original") -> bool:
