@@ -7,7 +7,6 @@ itself: the command is spelt with octal escapes inside single quotes, and a POSI
 
 from __future__ import annotations
 
-import math
 import shlex
 import string
 from collections.abc import Sequence
@@ -26,17 +25,17 @@ _RESERVED_WORDS = frozenset(
 )
 
 # A limit on the host itself ends what outlives a broken connection, and what a server will not signal for us (OpenSSH
-# signals no session of root). It is used where `timeout` knows -k. The blank before $( keeps a program whose name
-# starts with a dash from being read as an option of eval. `exec` makes the limit the process that the server signals.
+# signals no session of root). It is used where `timeout` knows -k and fractions, and `exec` makes it the process that
+# the server signals. The blank before $( keeps a program whose name starts with a dash from being an option of eval.
 _WRAPPER = (
     'exec sh -c \'s=" $(printf %b "$1")"; '
-    'timeout -k {kill_after_s} 9 true 2>/dev/null && exec timeout -k {kill_after_s} "$2" sh -c "$s"; '
+    'timeout -k {kill_after_s} 9.5 true 2>/dev/null && exec timeout -k {kill_after_s} "$2" sh -c "$s"; '
     "eval \"$s\"' sh '{escaped}' {limit_s}"
 )
 # The trap keeps this shell waiting for a command that ignores TERM, so that the limit goes on to KILL.
 _SCRIPT = "trap : TERM; {command}; exit $?"
 
-HOST_LIMIT_MARGIN_S = 1
+HOST_LIMIT_MARGIN_S = 0.5
 """The host's own limit comes this much after the caller's, so that the caller's is the one that is reported."""
 
 HOST_KILL_AFTER_S = 2
@@ -76,7 +75,7 @@ def exec_line(argv: Sequence[str], *, timeout_s: float) -> str:
         chr(byte) if byte in _SENT_AS_ITSELF else f"\\0{byte:03o}"
         for byte in script.encode("utf-8", errors="surrogateescape")
     )
-    limit_s = math.ceil(timeout_s) + HOST_LIMIT_MARGIN_S
+    limit_s = f"{timeout_s + HOST_LIMIT_MARGIN_S:.1f}"
     line = _WRAPPER.format(escaped=escaped, limit_s=limit_s, kill_after_s=HOST_KILL_AFTER_S)
     if len(line) > MAX_LINE_BYTES:
         raise SpecdoctorError(

@@ -69,7 +69,7 @@ class LocalHost:
             _Exchange(process, stdin, out, err, LineFeed(on_line)).until(started + timeout_s)
             code = process.wait(timeout=max(0.0, started + timeout_s - time.monotonic()))
             finished = True
-        except (TimeoutError, subprocess.TimeoutExpired) as error:
+        except (_DeadlinePassed, subprocess.TimeoutExpired) as error:
             raise CommandTimeout(
                 f"local: {program_name(words)} did not end within {timeout_s:g} s and was stopped",
                 tried="TERM, then KILL, to the command and its children",
@@ -104,6 +104,10 @@ class LocalHost:
         self.close()
 
 
+class _DeadlinePassed(Exception):
+    """Not a TimeoutError, which `on_line` may raise too."""
+
+
 class _Exchange:
     """Moves bytes between a process and its captures until all its streams are closed."""
 
@@ -117,13 +121,13 @@ class _Exchange:
         self._lines = lines
 
     def until(self, deadline: float) -> None:
-        """Pump until both outputs end; raises TimeoutError at the deadline (monotonic clock)."""
+        """Pump until both outputs end; raises _DeadlinePassed at the deadline (monotonic clock)."""
         with selectors.DefaultSelector() as selector:
             self._register(selector)
             while selector.get_map():
                 remaining_s = deadline - time.monotonic()
                 if remaining_s <= 0:
-                    raise TimeoutError
+                    raise _DeadlinePassed
                 for key, _ in selector.select(timeout=remaining_s):
                     stream: IO[bytes] = key.data
                     if not self._move(stream):

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Sequence
-from typing import Self
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from typing import Any, Self
 
 from paramiko.ssh_exception import SSHException
 
@@ -13,7 +14,7 @@ from specdoctor.core.errors import CommandTimeout, ConnectionLost, TargetError
 from specdoctor.core.host import CommandResult
 from specdoctor.transports.exec_line import checked_argv, exec_line, program_name
 from specdoctor.transports.ssh_connection import Connection, connect_route
-from specdoctor.transports.ssh_exchange import Exchange, Outcome, Overdue
+from specdoctor.transports.ssh_exchange import Exchange, Overdue, RequestFailed
 from specdoctor.transports.ssh_host_key import Notice
 from specdoctor.transports.ssh_keys import AskPassphrase, KeyRing
 from specdoctor.transports.ssh_read import SftpFailed, read_by_command, read_by_sftp
@@ -44,7 +45,7 @@ class SshHost:
         self._accept_new = accept_new
         self._keyring = KeyRing(ask_passphrase)
         self._notice: Notice = on_notice or (lambda _: None)
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
         self._connection: Connection | None = None
         self._sessions: Sessions | None = None
         self._notes = route.notes
@@ -85,12 +86,18 @@ class SshHost:
         sessions = self._live_sessions()
         started = time.monotonic()
         deadline = started + timeout_s
-        try:
-            outcome = self._exchange(
-                sessions, words, line, stdin=stdin, deadline=deadline, bound=max_output_bytes, on_line=on_line
+        with self._session(sessions, words, deadline) as channel:
+            with self._lock:
+                self.exec_channels += 1
+            exchange = Exchange(
+                channel, stdin=stdin, deadline=deadline, max_output_bytes=max_output_bytes, on_line=on_line
             )
-        except Overdue as error:
-            raise self._timed_out(words, timeout_s, ended=error.ended) from error
+            try:
+                outcome = exchange.run(line)
+            except Overdue as error:
+                raise self._timed_out(words, timeout_s, ended=error.ended) from error
+            except RequestFailed as error:
+                raise self._request_failed(words, sessions, error) from error
         if outcome.exit_code is None:
             raise self._no_exit_status(words, sessions)
         return CommandResult(
@@ -155,46 +162,38 @@ class SshHost:
             self._connection, self._sessions = connection, Sessions(connection.transport)
             return self._sessions
 
-    def _exchange(
-        self,
-        sessions: Sessions,
-        words: tuple[str, ...],
-        line: str,
-        *,
-        stdin: bytes,
-        deadline: float,
-        bound: int,
-        on_line: Callable[[str], None] | None,
-    ) -> Outcome:
-
-        sent = False
-        try:
-            with sessions.session(deadline) as channel:
-                with self._lock:
-                    self.exec_channels += 1
-                sent = True
-                exchange = Exchange(channel, stdin=stdin, deadline=deadline, max_output_bytes=bound, on_line=on_line)
-                return exchange.run(line)
-        except TimeoutError as error:
-            raise CommandTimeout(
-                f"{self.name}: no session was free for {program_name(words)} in time; it was not sent",
-                tried="open a session on the connection",
-                next_step="Raise MaxSessions of the host's SSH server, or let the commands under way end.",
-            ) from error
-        except SessionRefused as error:
-            raise TargetError(
-                f"{self.name}: the host opens no session: {error}",
-                tried=f"open a session for {program_name(words)}; it was not sent",
-                next_step="Check that the account may run commands (MaxSessions, ForceCommand, its login shell).",
-            ) from error
-        except (SSHException, EOFError) as error:
-            if self._link_is_up(sessions):
+    @contextmanager
+    def _session(self, sessions: Sessions, words: tuple[str, ...], deadline: float) -> Iterator[Any]:
+        """A session for one command; what goes wrong before that is said as: it was not sent."""
+        with ExitStack() as stack:
+            try:
+                channel = stack.enter_context(sessions.session(deadline))
+            except SessionRefused as error:
                 raise TargetError(
-                    f"{self.name}: the host refused to run {program_name(words)}: {error}",
-                    tried="an exec request on a new session",
-                    next_step="Check that the account may run commands (ForceCommand, its login shell).",
+                    f"{self.name}: the host opens no session: {error}",
+                    tried=f"open a session for {program_name(words)}; it was not sent",
+                    next_step="Check that the account may run commands (MaxSessions, ForceCommand, its login shell).",
                 ) from error
-            raise self._lost(words, sent=sent) from error
+            except (TimeoutError, SSHException, EOFError, OSError) as error:
+                if not self._link_is_up(sessions):
+                    raise self._lost(words, sent=False) from error
+                raise CommandTimeout(
+                    f"{self.name}: no session was free for {program_name(words)} in time; it was not sent",
+                    tried="open a session on the connection",
+                    next_step="Raise MaxSessions of the host's SSH server, or let the commands under way end.",
+                ) from error
+            yield channel
+
+    def _request_failed(
+        self, words: tuple[str, ...], sessions: Sessions, error: RequestFailed
+    ) -> TargetError | ConnectionLost:
+        if not self._link_is_up(sessions):
+            return self._lost(words, sent=True)
+        return TargetError(
+            f"{self.name}: the host refused to run {program_name(words)}: {error}",
+            tried="an exec request on a new session",
+            next_step="Check that the account may run commands (ForceCommand, its login shell).",
+        )
 
     def _no_exit_status(self, words: tuple[str, ...], sessions: Sessions) -> ConnectionLost:
         if not self._link_is_up(sessions):

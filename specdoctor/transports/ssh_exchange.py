@@ -43,6 +43,14 @@ class Overdue(Exception):
         self.ended = ended
 
 
+class RequestFailed(Exception):
+    """The exec request was refused, or the link broke before it was answered."""
+
+
+class _DeadlinePassed(Exception):
+    """Not a TimeoutError, which `on_line` may raise too."""
+
+
 class Exchange:
     """Drives a session channel (paramiko's) on which nothing has been requested yet.
 
@@ -69,16 +77,15 @@ class Exchange:
     def run(self, line: str) -> Outcome:
         """Send the exec request and wait for the command's end.
 
-        Raises Overdue after the deadline (monotonic clock), and paramiko's SSHException if the request is refused or
-        the link breaks before it is answered. Whatever else ends the wait (an interrupt, an error in `on_line`), the
-        command is asked to stop.
+        Raises Overdue after the deadline (monotonic clock), and RequestFailed. Whatever else ends the wait (an
+        interrupt, an error in `on_line`), the command is asked to stop.
         """
         self._request(line)
         finished = False
         try:
             code = self._pump()
             finished = True
-        except TimeoutError as error:
+        except _DeadlinePassed as error:
             finished = True
             raise Overdue(ended=self._stop()) from error
         finally:
@@ -96,13 +103,13 @@ class Exchange:
         try:
             with closing_at(self._channel, self._deadline):
                 self._channel.exec_command(line)
-        except SSHException as error:
+        except (SSHException, EOFError, OSError) as error:
             if time.monotonic() >= self._deadline:
                 raise Overdue(ended=False) from error
-            raise
+            raise RequestFailed(str(error)) from error
 
     def _pump(self) -> int:
-        """Move all streams to their ends; the exit status, or NO_STATUS. Raises TimeoutError at the deadline."""
+        """Move all streams to their ends; the exit status, or NO_STATUS. Raises _DeadlinePassed."""
         self._channel.settimeout(_POLL_S)
         reader = threading.Thread(target=self._read_stdout, name="ssh-stdout", daemon=True)
         reader.start()
@@ -116,13 +123,13 @@ class Exchange:
         self._lines.end()
         reader.join(self._remaining_s())
         if reader.is_alive() or not self._channel.status_event.wait(self._remaining_s()):
-            raise TimeoutError
+            raise _DeadlinePassed
         return int(self._channel.exit_status)
 
     def _remaining_s(self) -> float:
         remaining_s = self._deadline - time.monotonic()
         if remaining_s <= 0:
-            raise TimeoutError
+            raise _DeadlinePassed
         return remaining_s
 
     def _read_stdout(self) -> None:

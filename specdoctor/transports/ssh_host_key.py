@@ -78,10 +78,10 @@ def _unknown(route: SshRoute, hop: SshHop, key: HostKey, finding: KeyFinding, *,
             "checked here, so the host's own key has to be recorded"
         )
     lines.append("  nothing was sent")
-    return HostKeyUnknown("\n".join(lines), tried=_looked_in(hop), next_step=_ways_to_record(route, hop, key))
+    return HostKeyUnknown("\n".join(lines), tried=_looked_in(hop), next_step=_ways_to_record(route, hop, key, finding))
 
 
-def _ways_to_record(route: SshRoute, hop: SshHop, key: HostKey) -> str:
+def _ways_to_record(route: SshRoute, hop: SshHop, key: HostKey, finding: KeyFinding) -> str:
     by_ssh = ["ssh"]
     by_ssh += ["-F", route.config_file] if route.config_file else []
     by_ssh += ["-p", str(hop.port)] if hop.port != DEFAULT_PORT else []
@@ -97,6 +97,8 @@ def _ways_to_record(route: SshRoute, hop: SshHop, key: HostKey) -> str:
         scan += ["-p", str(hop.port)] if hop.port != DEFAULT_PORT else []
         scan.append(hop.hostname)
         lines.append(f"or record it:  {shlex.join(scan)} >> {shlex.quote(hop.user_known_hosts[0])}")
+    if not finding.others:
+        lines.append("or let specdoctor record it at this first contact:  --accept-new-host-key")
     return "\n".join(lines)
 
 

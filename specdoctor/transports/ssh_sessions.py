@@ -15,7 +15,7 @@ from paramiko.ssh_exception import ChannelException, SSHException
 from specdoctor.transports.ssh_exchange import closing_at
 
 OPEN_TIMEOUT_S = 30.0
-REFUSAL_PATIENCE_S = 2.0
+REFUSAL_PATIENCE_S = 1.0
 """A server frees a session a moment after its channel closed; refusals that last longer than this are meant."""
 
 _RETRY_S = 0.1
