@@ -34,6 +34,7 @@ class DraftContext:
                 about="accept_length",
                 claim=f"the drafter knows {draft} positions, the target {target}",
                 sources=(source,),
+                decided_by="load",
                 decides="accept length by prompt length, below and above the drafter's limit",
             ),
         )

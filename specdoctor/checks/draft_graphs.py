@@ -39,6 +39,7 @@ class DraftGraphs:
                 claim=f"no CUDA graph was captured for {' and '.join(missing)}: it runs eagerly in each cycle",
                 sources=(seen,),
                 decides=DECIDES,
+                decided_by="restart",
             ),
         )
 

@@ -33,6 +33,7 @@ class DraftQuantisation:
                 about="accept_length",
                 claim=f"the drafter inherits {key}={value} from the target; its checkpoint names none",
                 sources=(in_force(view, key),),
+                decided_by="restart",
                 decides="accept length with --speculative-draft-model-quantization unquant",
             ),
         )

@@ -46,6 +46,7 @@ class LayerWiring:
                 claim=said,
                 sources=sources,
                 decides=DECIDES,
+                decided_by="read",
             ),
         )
 

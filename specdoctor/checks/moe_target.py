@@ -42,6 +42,7 @@ class MoeTarget:
                 sources=(
                     Source(where=f"{view.model_path}/config.json", key="experts", quote=f"{active} of {experts}"),
                 ),
+                decided_by="load",
                 decides="time one target forward at 1, 2, 4 and 8 tokens: growth by token count confirms it",
             ),
         )

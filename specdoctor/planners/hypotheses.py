@@ -260,14 +260,20 @@ def rivals(briefing: Briefing, symptom: Symptom) -> list[OpenHypothesis]:
     ledger = briefing.ledger
     if not slower_confirmed(ledger) or explained(ledger):
         return []
-    out = [_rival(o) for o in ledger.observed() if o.stance == "suggests" and o.about == "accept_length"]
+    out = [_rival(o) for o in _suggested(ledger, "accept_length")]
     cycle = long_cycle(ledger)
     if cycle is not None:
         out.append(cycle)
-        suggested = [o for o in ledger.observed() if o.stance == "suggests" and o.about == "cycle"]
+        suggested = _suggested(ledger, "cycle")
         out += [_rival(o) for o in suggested]
         out += _standing_cycle_rivals(briefing, {o.cause for o in suggested})
     return out
+
+
+def _suggested(ledger: Ledger, about: str) -> list[Observation]:
+    """What checks suggest about one quantity, the cheapest deciding test first."""
+    found = [o for o in ledger.observed() if o.stance == "suggests" and o.about == about]
+    return sorted(found, key=lambda o: ("read", "load", "restart", "offline").index(o.decided_by))
 
 
 def _rival(o: Observation) -> OpenHypothesis:

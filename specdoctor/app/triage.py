@@ -1,0 +1,218 @@
+"""Judging files that somebody sent: the same reader and the same checks as over SSH, with nothing to test by."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Literal
+
+from pydantic import ConfigDict, Field, JsonValue
+
+from specdoctor.analysis.symptom import read_symptom
+from specdoctor.app.measuring import traffic_measurement
+from specdoctor.app.quoting import Quote, quoted
+from specdoctor.core.engine import Engine
+from specdoctor.core.estimate import Estimate
+from specdoctor.core.facts import Facts
+from specdoctor.core.hypothesis import Observation
+from specdoctor.core.model import Frozen, Role, Verdict
+from specdoctor.core.ports import Check, Scene
+from specdoctor.core.server import DecodeWindow, ServerView, SpecSetting
+
+SCHEMA: Literal["specdoctor.triage/1"] = "specdoctor.triage/1"
+WEIGHTED = "mean over decode lines with living requests, weighted by running requests"
+SURE_LOSS_BELOW = 1.05
+"""An accept length below this loses whatever the cycle costs: it is at least one forward of the target, and drafting
+takes time on top (a bound with 5 % left for reading it off a log)."""
+
+
+class EngineSeen(Frozen):
+    """Which engine wrote the files; a version that they do not name is given as the range that they prove."""
+
+    name: str | None
+    version: str | None
+    version_range: str | None
+
+
+class Finding(Frozen):
+    """One cause: supported by what stands in the files, or suspected until `next_check` is made."""
+
+    cause: str | None
+    status: Literal["supported", "suspected"]
+    role: Role
+    confidence: Literal["high", "medium", "low"]
+    claim: str
+    evidence: tuple[Quote, ...]
+    next_check: str
+    fix: str
+
+
+class TriageDocument(Frozen):
+    """What the files say. `facts` holds only what is known, each figure of an estimate with its estimator beside it."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
+
+    schema_id: Literal["specdoctor.triage/1"] = Field(default=SCHEMA, alias="schema")
+    engine: EngineSeen
+    state: Literal["running", "starting", "down"] | None
+    verdict: Verdict
+    headline: str
+    findings: tuple[Finding, ...]
+    facts: dict[str, JsonValue]
+    missing: tuple[str, ...]
+    files: tuple[str, ...]
+
+
+def triage(
+    texts: Mapping[str, str], *, engines: Sequence[Engine], checks: Sequence[Check], symptom: str = ""
+) -> TriageDocument:
+    """Judge files by name and text; the names are what evidence cites."""
+    views = [view for engine in engines if (view := engine.view_from_files(dict(texts))) is not None]
+    if not views:
+        return TriageDocument(
+            engine=EngineSeen(name=None, version=None, version_range=None),
+            state=None,
+            verdict=Verdict.NOT_ENOUGH_EVIDENCE,
+            headline="not enough evidence: none of these files is a log, launch line or server info of a known engine",
+            findings=(),
+            facts={},
+            missing=("the server's log from its first line, or its launch line",),
+            files=tuple(texts),
+        )
+    view = views[0]
+    complaints = read_symptom(symptom).complaints
+    scene = Scene(view=view, facts=Facts(), complaints=complaints)
+    observations = [o for check in checks for o in check.judge(scene)]
+    facts = facts_of(view)
+    verdict = _verdict(view, observations, facts, complaints)
+    findings = _findings(observations, texts, healthy=verdict is Verdict.HEALTHY)
+    return TriageDocument(
+        engine=EngineSeen(name=view.engine, version=view.version, version_range=view.version_range),
+        state=view.state,
+        verdict=verdict,
+        headline=_headline(view, verdict, findings),
+        findings=findings,
+        facts=facts,
+        missing=_missing(view, verdict, findings),
+        files=tuple(texts),
+    )
+
+
+def _verdict(
+    view: ServerView, observations: Sequence[Observation], facts: Mapping[str, JsonValue], complaints: Sequence[str]
+) -> Verdict:
+    """Files can prove a cause or show nothing wrong; whether speculation pays needs a server to measure on."""
+    found = [o for o in observations if o.stance == "supports"]
+    if any(o.explains for o in found):
+        return Verdict.CAUSE
+    length = facts.get("accept_length")
+    loses = isinstance(length, float) and length < SURE_LOSS_BELOW
+    if view.state == "down" or complaints or loses or any(o.binds for o in found):
+        return Verdict.NOT_ENOUGH_EVIDENCE
+    return Verdict.HEALTHY if view.log is not None and view.log.ready_line is not None else Verdict.NOT_ENOUGH_EVIDENCE
+
+
+def _findings(observations: Sequence[Observation], texts: Mapping[str, str], *, healthy: bool) -> tuple[Finding, ...]:
+    """Proved faults first, those that explain before those that are merely there; rivals unless all is well."""
+    stances = ("supports",) if healthy else ("supports", "suggests")
+    found = [_finding(o, texts) for o in observations if o.stance in stances and (o.cause or o.stance == "supports")]
+    roles = (Role.EXPLAINS, Role.CONTRIBUTES, Role.PRESENT)
+    return tuple(sorted(found, key=lambda f: (f.status != "supported", roles.index(f.role))))
+
+
+def _finding(o: Observation, texts: Mapping[str, str]) -> Finding:
+    evidence = tuple(q for s in o.sources if (q := quoted(s, texts)) is not None)
+    proved = o.stance == "supports"
+    if proved:
+        role = Role.EXPLAINS if o.explains else Role.CONTRIBUTES if o.binds else Role.PRESENT
+    else:
+        role = Role.EXPLAINS
+    return Finding(
+        cause=o.cause,
+        status="supported" if proved else "suspected",
+        role=role,
+        confidence=("high" if evidence else "medium") if proved else "low",
+        claim=o.claim,
+        evidence=evidence,
+        next_check=o.decides,
+        fix=o.fix,
+    )
+
+
+def _headline(view: ServerView, verdict: Verdict, findings: Sequence[Finding]) -> str:
+    proved = [f for f in findings if f.status == "supported"]
+    if verdict is Verdict.CAUSE:
+        return f"{proved[0].cause or 'failure'}: {proved[0].claim}"
+    if verdict is Verdict.HEALTHY:
+        return "healthy: nothing in these files needs repair"
+    if view.state == "down" and not proved:
+        return "not enough evidence: the server is down, and its log does not say why"
+    if proved:
+        return f"not enough evidence: {', '.join(f.cause or '?' for f in proved)} is there; what it costs is not known"
+    return "not enough evidence in these files"
+
+
+def _missing(view: ServerView, verdict: Verdict, findings: Sequence[Finding]) -> tuple[str, ...]:
+    """What would decide more, the cheapest first."""
+    if verdict is Verdict.HEALTHY:
+        return ()
+    out: list[str] = []
+    if view.log is None:
+        out.append("the server's log from its first line")
+    if not view.asked:
+        out.append("the launch line: only it says what was asked for")
+    if verdict is not Verdict.CAUSE:
+        out += [f"{f.cause}: {f.next_check}" for f in findings if f.next_check]
+        if view.state != "down" and view.spec is not None and view.spec.on:
+            out.append("whether speculation pays: a benchmark of this launch and of one without speculation")
+    return tuple(dict.fromkeys(out))
+
+
+def facts_of(view: ServerView) -> dict[str, JsonValue]:
+    """The figures that the files give; what is not known is not in it."""
+    facts: dict[str, JsonValue] = {}
+    if view.spec is not None:
+        facts["draft_steps"] = view.spec.draft_steps
+        if view.spec.on:
+            facts |= {"topk": view.spec.topk, "draft_tokens": view.spec.draft_tokens}
+    cap = view.effective.get("max_running_requests", view.asked.get("max_running_requests"))
+    if cap is not None and str(cap).isdigit():
+        facts["max_running_requests"] = int(str(cap))
+    windows = view.log.decode if view.log else ()
+    if windows:
+        facts["running_requests_max"] = max(w.running for w in windows)
+        facts["queue_requests_max"] = max(w.queue for w in windows)
+        facts |= _speeds(windows, view.spec)
+    return facts
+
+
+def weighted_accept_length(windows: Sequence[DecodeWindow]) -> float | None:
+    """Accept length with the bonus token, by WEIGHTED; a line with no token in flight ended a batch and is left out."""
+    pairs = [(w.accept_length, w.running) for w in windows if w.accept_length is not None and w.tokens != 0]
+    total = sum(running for _, running in pairs)
+    return sum(length * running for length, running in pairs) / total if total else None
+
+
+def _speeds(windows: Sequence[DecodeWindow], spec: SpecSetting | None) -> dict[str, JsonValue]:
+    facts: dict[str, JsonValue] = {}
+    length = weighted_accept_length(windows)
+    if length is not None:
+        facts |= {"accept_length": round(length, 4), "accept_length_estimator": WEIGHTED}
+    traffic = traffic_measurement(
+        measurement_id="M1",
+        evidence="",
+        launch="as logged",
+        launch_key="original",
+        spec=spec or SpecSetting(algorithm="unknown" if length is not None else None),
+        windows=windows,
+    )
+    if traffic is None:
+        return facts
+    facts["measured_at_running_requests"] = traffic.concurrency
+    figures: tuple[tuple[str, Estimate | None], ...] = (
+        ("throughput_tok_s", traffic.throughput),
+        ("step_ms", traffic.step),
+    )
+    for name, figure in figures:
+        if figure is not None:
+            facts |= {name: round(figure.value, 4), f"{name}_estimator": figure.estimator}
+    return facts
