@@ -20,7 +20,7 @@ from specdoctor.lab.errors import LabError
 from specdoctor.lab.host import PracticeHost
 from specdoctor.lab.lab_state import ready_server, start_ticks
 from specdoctor.lab.past import Past, leave_past
-from specdoctor.lab.python_tree import PACKAGE_ROOT
+from specdoctor.lab.python_library import PACKAGE_ROOT
 from specdoctor.lab.ssh_access import LOOPBACK
 from specdoctor.lab.tensors import write_models
 

@@ -13,7 +13,7 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-PACKAGE_ROOT = Path(__file__).resolve().parents[2]
+from specdoctor.lab.python_library import PACKAGE_ROOT, build_library
 
 _LAUNCH_SERVER = '''"""Launch the inference server."""
 
@@ -52,66 +52,20 @@ from sglang.cli.main import main
 
 sys.exit(main())
 """
-_SITE = '''"""What every Python on the practice machine sees: the machine's CPUs, and itself under HOST_PROC."""
-
-import os
-import sys
-from pathlib import Path
-
-sys.path.append({root!r})
-from specdoctor.lab.cpu_shares import machine_cpus, real_cpus, world_cpus
-from specdoctor.lab.lab_state import show_plainly
-
-sys.path.remove({root!r})
-STATE = Path({state!r})
-COUNT = {cpus}
-_get, _set, _fork, _real = os.sched_getaffinity, os.sched_setaffinity, os.fork, machine_cpus()
-
-
-def sched_getaffinity(pid):
-    return world_cpus(_get(pid), world_count=COUNT, available=_real)
-
-
-def sched_setaffinity(pid, mask):
-    _set(pid, real_cpus(mask, world_count=COUNT, available=_real))
-
-
-def cpu_count():
-    return COUNT
-
-
-def show(pid):
-    try:
-        show_plainly(STATE, pid)
-    except OSError:
-        pass
-
-
-def fork():
-    pid = _fork()
-    show(pid or os.getpid())
-    return pid
-
-
-os.sched_getaffinity, os.sched_setaffinity, os.cpu_count = sched_getaffinity, sched_setaffinity, cpu_count
-os.fork = fork
-show(os.getpid())
-'''
 
 
 def build_python(state: Path, *, version: str, packages: Mapping[str, str], cpus: int) -> None:
     """Write the environment under `state`: interpreter links, site-packages, the sglang modules and command."""
     base = Path(sys.executable).resolve()
+    home = build_library(state, cpus=cpus)
     binaries = state / "bin"
     binaries.mkdir(parents=True, exist_ok=True)
     for name in ("python3", "python"):
         _link(binaries / name, base)
-    (state / "pyvenv.cfg").write_text(f"home = {base.parent}\ninclude-system-site-packages = false\n")
+    (state / "pyvenv.cfg").write_text(f"home = {home}\ninclude-system-site-packages = false\n")
     site = site_packages(state)
     site.mkdir(parents=True, exist_ok=True)
     _link(state / "site-packages", site)
-    (site / "practice_site.py").write_text(_SITE.format(root=str(PACKAGE_ROOT), state=str(state), cpus=cpus))
-    (site / "practice.pth").write_text("import practice_site\n")
     paths = [str(PACKAGE_ROOT), *(path for path in sys.path if path.endswith("site-packages"))]
     sources = {
         "sglang/__init__.py": f'__version__ = "{version}"\n',

@@ -6,7 +6,7 @@ import shlex
 import sys
 from pathlib import Path
 
-from specdoctor.lab.python_tree import PACKAGE_ROOT
+from specdoctor.lab.python_library import PACKAGE_ROOT
 
 SHIMS = {"nvidia-smi": "nvidia_smi", "numactl": "numactl", "pip": "pip", "pip3": "pip"}
 HOST_TOOLS = ("hostname", "nproc", "lscpu", "dmesg", "taskset")

@@ -133,7 +133,7 @@ class TestMachine:
             "pid = os.fork(); pid or os._exit(0); seen = os.path.lexists(f'{proc}/{pid}'); os.waitpid(pid, 0); "
             "print(own, seen)"
         )
-        assert text_on(host, f'python3 -c "{program}"') == "True True\n"
+        assert text_on(host, f'python3 -I -S -B -c "{program}"') == "True True\n"
 
     def test_dmesg_is_the_world_s(self, host: PracticeHost) -> None:
         assert text_on(host, "dmesg") == "[    0.0] Linux version 6.8.0\n"
