@@ -62,14 +62,16 @@ def _read_block(lines: Sequence[str], first: int) -> tuple[_Block, int]:
     exceptions: list[tuple[int, str]] = []
     text: list[str] = []
     number = first
-    waiting = True
+    waiting, chained = True, False
     while number <= len(lines) and number < first + _MAX_BLOCK_LINES:
         message = _message(lines, number)
         opens = "Traceback (most recent call last)" in message
-        if not waiting and message.strip() and not opens and not message.startswith(_CHAIN):
+        chained = chained or message.startswith(_CHAIN)
+        if not waiting and message.strip() and not chained:
             break
         if opens:
             waiting = True
+            chained = False
         elif waiting and message and not message[0].isspace() and number > first:
             exceptions.append((number, message))
             waiting = False
