@@ -120,8 +120,9 @@ class Observation(Frozen):
     """What one check says of one cause after reading a view. `binds`: the fault limits the server as it is used.
 
     `supports`: the fault is there, openable in `sources`. `suggests`: something makes it possible, so it belongs among
-    the rivals (`about` says of what) until the test in `decides` is made (`decided_by` says what that costs). `silent`: looked and nothing found.
-    `no-data`: could not look (`claim` says what was missing). `reading` is what was predicted and read.
+    the rivals (`about` says of what) until the test in `decides` is made; `decided_by` says what that test costs.
+    `silent`: looked and nothing found. `no-data`: could not look (`claim` says what was missing). `reading` is what was
+    predicted and read.
     """
 
     check: str
