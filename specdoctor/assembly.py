@@ -8,11 +8,13 @@ from __future__ import annotations
 import importlib
 import pkgutil
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from specdoctor.app.run import Run
+    from specdoctor.app.triage import TriageDocument
     from specdoctor.core.engine import Engine
     from specdoctor.core.events import RunSettings, RunStarted
     from specdoctor.core.facts import Facts
@@ -197,6 +199,13 @@ def scene_of(facts: Facts, *, target: str, port: int | None = None, engine: str 
     from specdoctor.app.scene import scene_of as chosen
 
     return chosen(facts, engines=_engines(engine), target=target, port=port)
+
+
+def triaged(texts: Mapping[str, str], *, symptom: str) -> TriageDocument:
+    """Files judged by every engine and check there is."""
+    from specdoctor.app.triage import triage
+
+    return triage(texts, engines=all_engines(), checks=all_checks(), symptom=symptom)
 
 
 def _engines(wanted: str | None) -> tuple[Engine, ...]:

@@ -9,6 +9,9 @@ from specdoctor.core.model import Frozen
 from specdoctor.core.server import Source
 
 LONGEST = 300
+EXCERPT = 120
+SHORTEST = 6
+"""A quote of no more letters than this (a bare value) stands in many places: its key is looked for with it."""
 
 
 class Quote(Frozen):
@@ -31,22 +34,30 @@ def quoted(source: Source, texts: Mapping[str, str]) -> Quote | None:
         for number, line in enumerate(lines, start=1):
             if words in line:
                 return Quote(source=source.where, line=number, quote=words)
-    if source.line is not None and 1 <= source.line <= len(lines) and lines[source.line - 1].strip():
-        return Quote(source=source.where, line=source.line, quote=lines[source.line - 1].strip()[:LONGEST])
-    return None
+    if source.line is None or not 1 <= source.line <= len(lines) or not lines[source.line - 1].strip():
+        return None
+    return Quote(source=source.where, line=source.line, quote=_excerpt(lines[source.line - 1], source))
+
+
+def _excerpt(line: str, source: Source) -> str:
+    """The part of a line that speaks of the source's key, else its beginning."""
+    key = (source.key or source.quote.partition("=")[0]).rsplit(".", maxsplit=1)[-1].strip()
+    start = line.find(key) if key else -1
+    return line.strip()[:LONGEST] if start < 0 else line[start : start + EXCERPT].rstrip()
 
 
 def _spellings(source: Source) -> list[str]:
-    """The quote, and how a `key=value` stands in JSON or behind a flag; shortened to what one can read."""
-    spellings = [source.quote.strip()[:LONGEST]] if source.quote.strip() else []
-    key, _, value = source.quote.partition("=")
-    if value and key.replace("_", "").isalnum():
-        spellings += [f'"{key}": {_as_json(value)}', f'"{key}":{_as_json(value)}']
-        spellings += [f"--{key.replace('_', '-')} {value}", f"--{key.replace('_', '-')}={value}"]
-    if source.key:
-        last = source.key.rsplit(".", maxsplit=1)[-1]
-        spellings += [f'"{last}"', f"--{last.replace('_', '-')}"]
-    return spellings
+    """The quote, and how a key with its value stands in JSON or behind a flag; the most telling first."""
+    quote = source.quote.strip()[:LONGEST]
+    key, equals, value = quote.partition("=")
+    if not (equals and key.replace("_", "").isalnum()):
+        key, value = (source.key or "").rsplit(".", maxsplit=1)[-1], quote
+    flag = f"--{key.replace('_', '-')}"
+    pairs = [f'"{key}": {_as_json(value)}', f'"{key}":{_as_json(value)}', f"{flag} {value}", f"{flag}={value}"]
+    pairs = pairs if key and value else []
+    names = [f'"{key}"', flag] if key else []
+    telling = len(quote) > SHORTEST
+    return [*([quote] if telling else []), *pairs, *([quote] if quote and not telling else []), *names]
 
 
 def _as_json(value: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
@@ -84,7 +85,8 @@ def triage(
     observations = [o for check in checks for o in check.judge(scene)]
     facts = facts_of(view)
     verdict = _verdict(view, observations, facts, complaints)
-    findings = _findings(observations, texts, healthy=verdict is Verdict.HEALTHY)
+    cited = [_named_here(o, aliases_of(view, texts)) for o in observations]
+    findings = _findings(cited, texts, rivals=verdict is Verdict.NOT_ENOUGH_EVIDENCE)
     return TriageDocument(
         engine=EngineSeen(name=view.engine, version=view.version, version_range=view.version_range),
         state=view.state,
@@ -106,26 +108,23 @@ def _verdict(
         return Verdict.CAUSE
     length = facts.get("accept_length")
     loses = isinstance(length, float) and length < SURE_LOSS_BELOW
-    if view.state == "down" or complaints or loses or any(o.binds for o in found):
+    served = view.log is not None and view.log.ready_line is not None and view.log.failure is None
+    if complaints or loses or not served or any(o.binds for o in found):
         return Verdict.NOT_ENOUGH_EVIDENCE
-    return Verdict.HEALTHY if view.log is not None and view.log.ready_line is not None else Verdict.NOT_ENOUGH_EVIDENCE
+    return Verdict.HEALTHY
 
 
 def _findings(observations: Sequence[Observation], texts: Mapping[str, str], *, healthy: bool) -> tuple[Finding, ...]:
     """Proved faults first, those that explain before those that are merely there; rivals unless all is well."""
     stances = ("supports",) if healthy else ("supports", "suggests")
     found = [_finding(o, texts) for o in observations if o.stance in stances and (o.cause or o.stance == "supports")]
-    roles = (Role.EXPLAINS, Role.CONTRIBUTES, Role.PRESENT)
-    return tuple(sorted(found, key=lambda f: (f.status != "supported", roles.index(f.role))))
+    return tuple(sorted(found, key=lambda f: (f.status != "supported", f.role is not Role.EXPLAINS)))
 
 
 def _finding(o: Observation, texts: Mapping[str, str]) -> Finding:
     evidence = tuple(q for s in o.sources if (q := quoted(s, texts)) is not None)
     proved = o.stance == "supports"
-    if proved:
-        role = Role.EXPLAINS if o.explains else Role.CONTRIBUTES if o.binds else Role.PRESENT
-    else:
-        role = Role.EXPLAINS
+    role = Role.PRESENT if proved and not o.explains else Role.EXPLAINS
     return Finding(
         cause=o.cause,
         status="supported" if proved else "suspected",
@@ -143,9 +142,10 @@ def _headline(view: ServerView, verdict: Verdict, findings: Sequence[Finding]) -
     if verdict is Verdict.CAUSE:
         return f"{proved[0].cause or 'failure'}: {proved[0].claim}"
     if verdict is Verdict.HEALTHY:
-        return "healthy: nothing in these files needs repair"
-    if view.state == "down" and not proved:
-        return "not enough evidence: the server is down, and its log does not say why"
+        pays = "; whether speculation pays they do not say" if view.spec is not None and view.spec.on else ""
+        return f"healthy: nothing in these files needs repair{pays}"
+    if view.state == "down" and not proved and (view.log is None or view.log.ready_line is None):
+        return "not enough evidence: the server did not come up, and its log does not say why"
     if proved:
         return f"not enough evidence: {', '.join(f.cause or '?' for f in proved)} is there; what it costs is not known"
     return "not enough evidence in these files"
@@ -162,7 +162,7 @@ def _missing(view: ServerView, verdict: Verdict, findings: Sequence[Finding]) ->
         out.append("the launch line: only it says what was asked for")
     if verdict is not Verdict.CAUSE:
         out += [f"{f.cause}: {f.next_check}" for f in findings if f.next_check]
-        if view.state != "down" and view.spec is not None and view.spec.on:
+        if view.spec is not None and view.spec.on:
             out.append("whether speculation pays: a benchmark of this launch and of one without speculation")
     return tuple(dict.fromkeys(out))
 

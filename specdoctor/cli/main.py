@@ -14,6 +14,7 @@ from specdoctor.cli.investigate import investigate
 from specdoctor.cli.probe import probe
 from specdoctor.cli.replay import replay
 from specdoctor.cli.review import review, runs
+from specdoctor.cli.triage import triage
 
 app = typer.Typer(
     cls=Guarded,
@@ -59,6 +60,7 @@ app.command()(check)
 app.command()(checks)
 app.command()(playbooks)
 app.command()(probe)
+app.command()(triage)
 app.add_typer(lab.app, name="lab")
 
 
