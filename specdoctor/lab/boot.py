@@ -18,13 +18,16 @@ from pathlib import Path
 from specdoctor.core.model import Frozen
 from specdoctor.lab.errors import LabError
 from specdoctor.lab.host import PracticeHost
+from specdoctor.lab.keeper import SYSTEMD_DELAY_S, read_record, start_keeper
 from specdoctor.lab.lab_state import ready_server, start_ticks
+from specdoctor.lab.machine import container_id
 from specdoctor.lab.past import Past, leave_past
 from specdoctor.lab.python_library import PACKAGE_ROOT
 from specdoctor.lab.ssh_access import LOOPBACK
 from specdoctor.lab.tensors import write_models
 
 POLL_S = 0.02
+KEEPER_START_S = 10.0
 LOG_TAIL_LINES = 15
 
 
@@ -57,7 +60,10 @@ def boot(host: PracticeHost, *, wait_s: float | None = 120.0, server_port: int |
         write_log(host, argv, log)
         return Booted(pid=None, port=port, log=log)
     leave_past(host.state_dir, Past(started_s_ago=world.server.started_s_ago, history=world.history))
-    pid = launch(host, argv, env=world.launch.env, log=log)
+    if world.host.container is not None or world.host.service == "systemd":
+        pid = launch_kept(host, argv, log=log)
+    else:
+        pid = launch(host, argv, env=world.launch.env, log=log)
     if wait_s is not None:
         wait_ready(host, pid, log=log, timeout_s=wait_s)
     if world.live_traffic is not None:
@@ -112,6 +118,33 @@ def launch(host: PracticeHost, argv: Sequence[str], *, env: Mapping[str, str], l
     return int(shell.stdout)
 
 
+def launch_kept(host: PracticeHost, argv: Sequence[str], *, log: Path) -> int:
+    """Start the server under its keeper (container or service manager); returns the server's pid."""
+    container = host.world.host.container
+    settings = {name: host.expand(value) for name, value in host.world.launch.env.items()}
+    start_keeper(
+        host.state_dir,
+        title=f"/usr/bin/containerd-shim-runc-v2 -namespace moby -id {container_id(host.facts)}" if container else "",
+        policy=container.restart_policy if container else "always",
+        delay_s=(container.start_s if container else SYSTEMD_DELAY_S) * host.time_scale,
+        argv=argv,
+        env={**host.environment, **settings},
+        cwd=Path(host.expand(host.world.launch.cwd)),
+        log=log,
+        paths=[str(PACKAGE_ROOT), *_own_sites()],
+    )
+    deadline = time.monotonic() + KEEPER_START_S
+    while (pid := read_record(host.state_dir)["pid"]) is None:
+        if time.monotonic() > deadline:
+            raise LabError("the keeper of the practice server did not start it")
+        time.sleep(POLL_S)
+    return int(pid)
+
+
+def _own_sites() -> list[str]:
+    return [path for path in sys.path if path.endswith("site-packages")]
+
+
 def wait_ready(host: PracticeHost, pid: int, *, log: Path, timeout_s: float) -> None:
     """Wait until the server says that it is ready. Raises LabError when it ends first or takes too long."""
     deadline = time.monotonic() + timeout_s
@@ -133,7 +166,7 @@ def _tail(log: Path) -> str:
 def start_traffic(host: PracticeHost, argv: Sequence[str], port: int) -> None:
     """Start the world's clients in a process of their own; they come back by themselves after a restart."""
     program = (
-        f"import sys; sys.path[:0] = {[str(PACKAGE_ROOT), *(p for p in sys.path if p.endswith('site-packages'))]!r}; "
+        f"import sys; sys.path[:0] = {[str(PACKAGE_ROOT), *_own_sites()]!r}; "
         "from specdoctor.lab.traffic import main; sys.exit(main(sys.argv[1:]))"
     )
     keys = [argv[i + 1] for i, word in enumerate(argv[:-1]) if word == "--api-key"]

@@ -213,7 +213,7 @@ class PracticeHost:
     def _build(self) -> None:
         for name in ("home", "models", "run", "gpu", "views", "proc", "sys"):
             (self.state_dir / name).mkdir(exist_ok=True)
-        facts = self._facts()
+        facts = self.facts
         (self.state_dir / "world.json").write_text(json.dumps(facts), encoding="utf-8")
         marker = {"id": self.host_id, "time_scale": self.time_scale, "user": self.user}
         (self.state_dir / "host.json").write_text(json.dumps(marker), encoding="utf-8")
@@ -222,12 +222,13 @@ class PracticeHost:
         build_shims(self.state_dir)
         build_machine(self.state_dir, facts)
 
-    def _facts(self) -> dict[str, Any]:
+    @property
+    def facts(self) -> dict[str, Any]:
         """The world as its machine may know it: what a diagnosis should say is left out."""
         return self.world.model_dump(mode="json", exclude={"truth", "ask", "title"})
 
     def _watch(self) -> None:
-        facts = self._facts()
+        facts = self.facts
         rounds = 0
         while not self._stopping.wait(WATCH_INTERVAL_S):
             rounds += 1

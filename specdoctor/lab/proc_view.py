@@ -6,7 +6,6 @@ Only processes that belong to this practice host get a view, so several hosts on
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import os
 import shutil
 import time
@@ -23,6 +22,7 @@ from specdoctor.lab.lab_state import (
     start_ticks,
     write_atomically,
 )
+from specdoctor.lab.machine import container_id
 
 PASSED_THROUGH = (
     "autogroup cmdline comm environ fd fdinfo io limits loginuid maps mem mountinfo mounts net ns numa_maps "
@@ -149,9 +149,3 @@ def _cgroup(world: Mapping[str, Any]) -> str:
     if host["service"] == "systemd":
         return "0::/system.slice/sglang.service\n"
     return "0::/user.slice/user-1000.slice/session-c7.scope\n"
-
-
-def container_id(world: Mapping[str, Any]) -> str:
-    """The 64 hexadecimal digits of the world's container."""
-    container = world["host"]["container"]
-    return hashlib.sha256(f"{world['name']}/{container['name']}/{container['image']}".encode()).hexdigest()
