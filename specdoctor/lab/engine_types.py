@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
-from specdoctor.lab.world import Model
+from specdoctor.lab.world import Model, release_of
 
 Phase = Literal["parse", "init", "weights", "draft", "memory", "graphs", "http", "warmup", "ready", "failed"]
 
@@ -197,8 +197,8 @@ class Resolved:
 
     @property
     def release(self) -> tuple[int, int, int]:
-        numbers = self.version.split(".post")[0].split("+")[0].split(".")[:3]
-        return (int(numbers[0]), int(numbers[1]), int(numbers[2]))
+        """(major, minor, patch) of the version."""
+        return release_of(self.version)
 
     @property
     def tp_size(self) -> int:

@@ -33,7 +33,14 @@ def resolve(
     read_file: ReadFile | None = None,
     now_s: float | None = None,
 ) -> Resolved | StartupFailure:
-    """See `engine_core.resolve`."""
+    """Parse and resolve a whole command line (`python -m sglang.launch_server ...` or `sglang serve ...`).
+
+    `models` maps folder paths to what lies there (default: the world's own models under their declared paths); a
+    wrapper with real folders passes `tensors.scan_models(root, world)`, so that copied and edited folders count.
+    `occupied` is what other processes hold besides the world's own tenants. `read_file` returns the text of a path for
+    `--config` and raises OSError (default: the world's declared host files). `now_s` stamps warnings that come before a
+    traceback (default: now).
+    """
     notices: list[str] = []
     as_module = True
     started = time.time() if now_s is None else now_s

@@ -6,6 +6,7 @@ only `truth` does, and nothing but scorers and tests reads it. `docs/lab.md` exp
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal, Self
@@ -20,6 +21,14 @@ from specdoctor.core.model import Frozen, Role, Verdict
 Probability = float
 Conditionals = tuple[float, ...]
 """Acceptance of draft i given that all before it were accepted; the last value holds for all later positions."""
+
+
+def release_of(version: str) -> tuple[int, int, int]:
+    """(major, minor, patch) of a version; pre-, post- and development parts are dropped."""
+    found = re.match(r"(\d+)\.(\d+)\.(\d+)", version)
+    if found is None:
+        raise ValueError(f"no version like 0.5.12: {version!r}")
+    return (int(found[1]), int(found[2]), int(found[3]))
 
 
 class WorldError(UsageError):
@@ -37,9 +46,14 @@ class Engine(Frozen):
 
     @property
     def release(self) -> tuple[int, int, int]:
-        """(major, minor, patch) without post-release parts."""
-        numbers = self.version.split(".post")[0].split("+")[0].split(".")[:3]
-        return (int(numbers[0]), int(numbers[1]), int(numbers[2]))
+        """(major, minor, patch)."""
+        return release_of(self.version)
+
+    @field_validator("version")
+    @classmethod
+    def _is_a_version(cls, value: str) -> str:
+        release_of(value)
+        return value
 
 
 class GpuTenant(Frozen):

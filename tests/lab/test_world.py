@@ -9,7 +9,7 @@ from pydantic import ValidationError
 
 from specdoctor.lab import world as world_module
 from specdoctor.lab.engine_core import Resolved, resolve
-from specdoctor.lab.world import Acceptance, World, WorldError, builtin_worlds, json_schema
+from specdoctor.lab.world import Acceptance, Engine, World, WorldError, builtin_worlds, json_schema
 
 FIRST_WORLDS = {
     "graphs-off-by-flag",
@@ -67,6 +67,16 @@ def test_acceptance_must_be_probabilities_below_one(values: tuple[float, ...]) -
 
 def test_the_schema_describes_every_top_level_key() -> None:
     assert set(json_schema()["properties"]) == set(World.model_fields)
+
+
+@pytest.mark.parametrize("version", ["0.5.12", "0.5.12.post1", "0.5.12rc1", "0.5.12.post1.dev3+gabc"])
+def test_versions_of_every_kind_have_a_release(version: str) -> None:
+    assert Engine(version=version).release == (0, 5, 12)
+
+
+def test_a_version_must_look_like_one() -> None:
+    with pytest.raises(ValidationError, match="no version like"):
+        Engine(version="newest")
 
 
 def test_placeholders_expand() -> None:
