@@ -85,7 +85,8 @@ def triage(
     observations = [o for check in checks for o in check.judge(scene)]
     facts = facts_of(view)
     verdict = _verdict(view, observations, facts, complaints)
-    cited = [_named_here(o, aliases_of(view, texts)) for o in observations]
+    aliases = aliases_of(view, texts)
+    cited = [_named_here(o, aliases) for o in observations]
     findings = _findings(cited, texts, rivals=verdict is Verdict.NOT_ENOUGH_EVIDENCE)
     return TriageDocument(
         engine=EngineSeen(name=view.engine, version=view.version, version_range=view.version_range),
@@ -114,9 +115,31 @@ def _verdict(
     return Verdict.HEALTHY
 
 
-def _findings(observations: Sequence[Observation], texts: Mapping[str, str], *, healthy: bool) -> tuple[Finding, ...]:
-    """Proved faults first, those that explain before those that are merely there; rivals unless all is well."""
-    stances = ("supports",) if healthy else ("supports", "suggests")
+def aliases_of(view: ServerView, texts: Mapping[str, str]) -> dict[str, str]:
+    """The given file behind each config.json that checks cite by its place on the host."""
+    aliases: dict[str, str] = {}
+    for folder, config in ((view.model_path, view.target_config), (view.draft_path, view.draft_config)):
+        for name, text in texts.items():
+            if folder is not None and config is not None and name.endswith(".json") and _same(text, config):
+                aliases[f"{folder}/config.json"] = name
+    return aliases
+
+
+def _same(text: str, config: dict[str, JsonValue]) -> bool:
+    try:
+        return bool(json.loads(text) == config)
+    except ValueError:
+        return False
+
+
+def _named_here(observation: Observation, aliases: Mapping[str, str]) -> Observation:
+    sources = tuple(s.model_copy(update={"where": aliases.get(s.where, s.where)}) for s in observation.sources)
+    return observation.model_copy(update={"sources": sources})
+
+
+def _findings(observations: Sequence[Observation], texts: Mapping[str, str], *, rivals: bool) -> tuple[Finding, ...]:
+    """Proved faults first, those that explain before those that are merely there; then, if asked for, the rivals."""
+    stances = ("supports", "suggests") if rivals else ("supports",)
     found = [_finding(o, texts) for o in observations if o.stance in stances and (o.cause or o.stance == "supports")]
     return tuple(sorted(found, key=lambda f: (f.status != "supported", f.role is not Role.EXPLAINS)))
 
