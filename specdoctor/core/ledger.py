@@ -88,7 +88,7 @@ class Ledger:
     @property
     def restored(self) -> bool | None:
         """None: nothing was ever changed. True: the original is back and proved equal."""
-        if not any(a.started.what == "relaunch" for a in self.actions.values()):
+        if not self.changed and all(r.outcome.status == "refused" for r in self.relaunches):
             return None
         return not self.changed
 
