@@ -1,0 +1,144 @@
+"""Who keeps a server, and so whether it may be restarted."""
+
+from __future__ import annotations
+
+import pytest
+
+from specdoctor.core.facts import CommandFacts, Facts, ProcessFacts
+from specdoctor.engines.sglang_keeper import keeper_of
+
+ID = "4f0c2a" * 10 + "beef"
+LAUNCH = ("python3", "-m", "sglang.launch_server", "--model-path", "/m")
+SESSION = "0::/user.slice/user-1000.slice/session-3.scope"
+INIT = ProcessFacts(pid=1, ppid=0, start_ticks=1, comm="systemd", argv=("/sbin/init",), cgroup="0::/init.scope")
+
+
+def server(**fields: object) -> ProcessFacts:
+    base: dict[str, object] = {"pid": 100, "ppid": 1, "start_ticks": 9, "argv": LAUNCH, "cgroup": SESSION}
+    return ProcessFacts.model_validate({**base, **fields})
+
+
+def facts(process: ProcessFacts, *others: ProcessFacts, **fields: object) -> Facts:
+    first = () if any(p.pid == 1 for p in (process, *others)) else (INIT,)
+    return Facts.model_validate({"processes": (*first, process, *others), **fields})
+
+
+@pytest.mark.parametrize(
+    "cgroup",
+    [
+        SESSION,
+        "0::/user.slice/user-1000.slice/user@1000.service/app.slice/run-r1.scope",
+        "0::/system.slice/ssh.service",
+        "0::/system.slice/sshd@12-10.0.0.1:22-10.0.0.2:5.service",
+        "0::/system.slice/cron.service",
+        "",
+    ],
+)
+def test_a_server_started_by_hand_may_be_restarted(cgroup: str) -> None:
+    process = server(cgroup=cgroup)
+    keeper = keeper_of(facts(process), process, {}, port=30000)
+    assert (keeper.kind, keeper.restartable, keeper.reason) == ("plain", True, "")
+
+
+@pytest.mark.parametrize(
+    ("fields", "asked", "kind", "says"),
+    [
+        ({"cgroup": f"0::/system.slice/docker-{ID}.scope", "container_id": ID}, {}, "docker", "docker stop -t 60"),
+        ({"cgroup": f"12:pids:/docker/{ID}", "container_id": ID}, {}, "docker", "docker stop"),
+        ({"cgroup": f"0::/machine.slice/libpod-{ID}.scope", "container_id": ID}, {}, "podman", "podman stop"),
+        (
+            {"cgroup": f"0::/kubepods.slice/kubepods-pod1.slice/cri-containerd-{ID}.scope", "container_id": ID},
+            {}, "kubernetes", "kubectl",
+        ),
+        ({"cgroup": "0::/system.slice/sglang-prod.service"}, {}, "systemd", "systemctl restart sglang-prod.service"),
+        (
+            {"cgroup": "0::/user.slice/user-1.slice/user@1.service/app.slice/serve.service"},
+            {}, "systemd", "systemctl --user restart serve.service",
+        ),
+        ({"cgroup": "0::/system.slice/slurmstepd.scope/job_77/step_0"}, {}, "slurm", "scancel 77"),
+        ({"env": {"SLURM_JOB_ID": "88"}, "env_names": ("SLURM_JOB_ID",)}, {}, "slurm", "scancel 88"),
+        ({}, {"nnodes": "2"}, "multi-node", "every node"),
+        ({}, {"disaggregation_mode": "prefill"}, "multi-node", "router"),
+        ({}, {"use_ray": "True"}, "ray", "ray stop"),
+    ],
+)  # fmt: skip
+def test_what_somebody_keeps_is_not_restarted(
+    fields: dict[str, object], asked: dict[str, str], kind: str, says: str
+) -> None:
+    process = server(**fields)
+    keeper = keeper_of(facts(process), process, asked, port=30000)
+    assert (keeper.kind, keeper.restartable) == (kind, False)
+    assert keeper.reason
+    assert says in keeper.by_hand
+
+
+@pytest.mark.parametrize(
+    ("parent", "says"),
+    [
+        (("/usr/bin/python3", "/usr/bin/supervisord", "-n"), "supervisord"),
+        (("runsv", "sglang"), "runsv"),
+        (("bash", "-c", "while true; do python3 -m sglang.launch_server; done"), "a shell loop"),
+        (("python3", "-m", "sglang_router.launch_server", "--dp-size", "2"), "a worker of a router"),
+    ],
+)
+def test_a_parent_that_would_start_it_again_keeps_it(parent: tuple[str, ...], says: str) -> None:
+    process = server(ppid=50)
+    above = ProcessFacts(pid=50, ppid=1, start_ticks=5, argv=parent, comm=parent[0].rsplit("/", 1)[-1])
+    keeper = keeper_of(facts(process, above), process, {}, port=30000)
+    assert not keeper.restartable
+    assert says in keeper.reason
+
+
+def test_a_router_that_names_the_port_keeps_its_worker_and_another_does_not() -> None:
+    process = server()
+    router = ProcessFacts(
+        pid=7, ppid=1, start_ticks=5,
+        argv=("python3", "-m", "sglang_router.launch_router", "--worker-urls", "http://127.0.0.1:30000"),
+    )  # fmt: skip
+    assert not keeper_of(facts(process, router), process, {}, port=30000).restartable
+    assert keeper_of(facts(process, router), process, {}, port=3000).restartable
+
+
+def test_a_shell_that_waits_is_no_keeper() -> None:
+    process = server(ppid=50)
+    shell = ProcessFacts(pid=50, ppid=1, start_ticks=5, argv=("bash", "run.sh"), comm="bash")
+    keeper = keeper_of(facts(process, shell), process, {}, port=30000)
+    assert keeper.restartable
+    assert "bash (pid 50)" in keeper.detail
+
+
+def test_the_container_tool_gives_name_and_restart_policy() -> None:
+    process = server(cgroup=f"0::/docker/{ID}", container_id=ID)
+    command = CommandFacts(
+        argv=("docker", "inspect", "--format", "{{.Name}}", ID),
+        exit_code=0,
+        stdout="/sglang-prod always lmsysorg/sglang:v1\n",
+    )
+    keeper = keeper_of(facts(process, commands={"container": command}), process, {}, port=30000)
+    assert keeper.detail == "container sglang-prod, restart policy always"
+    assert keeper.by_hand.startswith("docker stop -t 60 sglang-prod && docker run")
+
+
+@pytest.mark.parametrize(
+    ("first", "process", "restartable"),
+    [
+        (("sleep", "infinity"), {"ppid": 1, "started_at": 900.0}, True),
+        (("sshd", "-D"), {"ppid": 1, "started_at": 11.0}, True),
+        (("tini", "--", "python3", "-m", "sglang.launch_server"), {"ppid": 1, "started_at": 11.0}, False),
+        (("bash", "/entrypoint.sh"), {"ppid": 1, "started_at": 11.0}, False),
+        (("bash", "/entrypoint.sh"), {"ppid": 1, "started_at": 4000.0}, True),
+    ],
+)
+def test_inside_a_container_only_its_main_process_is_kept(
+    first: tuple[str, ...], process: dict[str, object], restartable: bool
+) -> None:
+    cgroup = f"0::/docker/{ID}"
+    init = ProcessFacts(pid=1, ppid=0, start_ticks=1, argv=first, cgroup=cgroup, started_at=10.0)
+    found = server(cgroup=cgroup, **process)
+    assert keeper_of(facts(found, init), found, {}, port=30000).restartable is restartable
+
+
+def test_a_server_that_is_itself_the_first_process_is_kept() -> None:
+    process = server(pid=1, ppid=0, cgroup="0::/")
+    keeper = keeper_of(facts(process), process, {}, port=30000)
+    assert (keeper.kind, keeper.restartable) == ("docker", False)
