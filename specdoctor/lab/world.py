@@ -6,207 +6,53 @@ only `truth` does, and nothing but scorers and tests reads it. `docs/lab.md` exp
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal, Self
 
-from pydantic import Field, ValidationError, field_validator, model_validator
+from pydantic import Field, ValidationError, model_validator
 from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
 
 from specdoctor.core.errors import UsageError
 from specdoctor.core.model import Frozen, Role, Verdict
+from specdoctor.lab.world_machine import Container, Engine, Gpus, GpuTenant, Host, release_of
+from specdoctor.lab.world_models import Acceptance, Conditionals, ForwardCost, Model, Tensor, Training
 
-Probability = float
-Conditionals = tuple[float, ...]
-"""Acceptance of draft i given that all before it were accepted; the last value holds for all later positions."""
-
-
-def release_of(version: str) -> tuple[int, int, int]:
-    """(major, minor, patch) of a version; pre-, post- and development parts are dropped."""
-    found = re.match(r"(\d+)\.(\d+)\.(\d+)", version)
-    if found is None:
-        raise ValueError(f"no version like 0.5.12: {version!r}")
-    return (int(found[1]), int(found[2]), int(found[3]))
+__all__ = [
+    "Acceptance",
+    "Ask",
+    "Conditionals",
+    "Container",
+    "Crash",
+    "Engine",
+    "EnvironmentEffect",
+    "ForwardCost",
+    "GpuTenant",
+    "Gpus",
+    "Host",
+    "HostCost",
+    "Launch",
+    "Model",
+    "Noise",
+    "Physics",
+    "Server",
+    "Startup",
+    "Tensor",
+    "Traffic",
+    "Training",
+    "TrueCause",
+    "Truth",
+    "World",
+    "WorldError",
+    "builtin_worlds",
+    "json_schema",
+    "release_of",
+]
 
 
 class WorldError(UsageError):
     """A world file cannot be read or breaks the format; the message lists every fault with its key."""
-
-
-class Engine(Frozen):
-    """The installed engine: what `pip show` and /server_info report."""
-
-    name: Literal["sglang"] = "sglang"
-    version: str
-    python: str = "3.12.3"
-    venv: str = "/opt/venv"
-    packages: dict[str, str] = Field(default_factory=dict)
-
-    @property
-    def release(self) -> tuple[int, int, int]:
-        """(major, minor, patch)."""
-        return release_of(self.version)
-
-    @field_validator("version")
-    @classmethod
-    def _is_a_version(cls, value: str) -> str:
-        release_of(value)
-        return value
-
-
-class GpuTenant(Frozen):
-    """Another process that holds memory on a GPU."""
-
-    gpu: int
-    memory_gb: float
-    pid: int = 977
-    command: str = "python train.py"
-    user: str = "guest"
-    utilisation_percent: int = 0
-
-
-class Gpus(Frozen):
-    """The GPUs as nvidia-smi shows them. Memory in GiB."""
-
-    name: str = "NVIDIA H200"
-    count: int = 1
-    memory_gb: float = 140.4
-    idle_used_gb: float = 0.6
-    compute_capability: str = "9.0"
-    power_limit_w: float = 700.0
-    power_default_w: float = 700.0
-    clock_sm_mhz: int = 1980
-    clock_sm_max_mhz: int = 1980
-    clock_mem_mhz: int = 3201
-    temperature_c: int = 41
-    throttle_reasons: str = "0x0000000000000000"
-    interconnect: Literal["nvlink", "pcie", "none"] = "nvlink"
-    tenants: tuple[GpuTenant, ...] = ()
-
-
-class Container(Frozen):
-    """The container the server runs in, when it does."""
-
-    name: str
-    image: str
-    restart_policy: Literal["no", "always", "unless-stopped", "on-failure"] = "no"
-    start_s: float = 2.0
-
-
-class Host(Frozen):
-    """The machine. `files` are further text files (absolute path -> text); `{models}` and `{home}` expand in paths."""
-
-    name: str
-    user: str = "ml"
-    os: str = "Ubuntu 24.04.2 LTS"
-    kernel: str = "6.8.0-60-generic"
-    cpu_model: str = "INTEL(R) XEON(R) PLATINUM 8570"
-    cpus: int = 112
-    numa_nodes: int = 2
-    memory_gb: float = 2015.0
-    governor: str = "performance"
-    driver: str = "580.95.05"
-    cuda: str = "13.0"
-    up_since_s: float = 1_900_000.0
-    boot_s: float = 1.0
-    container: Container | None = None
-    service: Literal["none", "systemd"] = "none"
-    files: dict[str, str] = Field(default_factory=dict)
-    dmesg: tuple[str, ...] = ()
-
-
-class Tensor(Frozen):
-    """One entry of a safetensors header. `fill` says what the data hold: a hole of zeros, noise, or vocabulary maps."""
-
-    name: str
-    dtype: Literal["BF16", "F16", "F32", "I64", "I32", "U8", "BOOL", "F8_E4M3"] = "BF16"
-    shape: tuple[int, ...]
-    fill: Literal["zeros", "noise", "d2t", "t2d"] = "zeros"
-
-
-class ForwardCost(Frozen):
-    """Physical cost of one forward of a model, all ranks together, replayed from a CUDA graph. Milliseconds.
-
-    memory = weights_ms + experts_ms * (distinct experts hit / active experts); compute = tokens * compute_ms_per_token;
-    a forward takes fixed_ms + the larger of both (rounded by `knee`) + attention over the contexts of the batch.
-    """
-
-    weights_ms: float
-    fixed_ms: float = 0.0
-    experts_ms: float = 0.0
-    experts: int = 0
-    active_experts: int = 0
-    expert_overlap: float = Field(default=0.0, ge=0.0, lt=1.0)
-    compute_ms_per_token: float = 0.0
-    attention_ms_per_ktoken: float = 0.0
-    knee: float = 6.0
-    eager_ms: float = 0.0
-    """Host time to launch the kernels of this forward one by one, when no graph holds them."""
-    extend_eager_ms: float | None = None
-    """The same for a draft-extend forward; `eager_ms` without it."""
-
-
-class Acceptance(Frozen):
-    """How often the target agrees with this drafter, by position, at temperature 0 over the mean of all prompts."""
-
-    as_trained: Conditionals
-    otherwise: Conditionals = (0.05,)
-    when_fed: dict[str, Conditionals] = Field(default_factory=dict)
-    """Captured states, as `"out(1) out(29) out(57)"` -> conditionals, where these differ from `otherwise`."""
-    category_odds: dict[str, float] = Field(default_factory=dict)
-    prompt_sd: float = 0.12
-    temperature_drop: float = Field(default=0.35, ge=0.0, le=1.0)
-    branch_gain: float = Field(default=0.2, ge=0.0, lt=1.0)
-    """Share of the misses that doubling the branches repairs (topk > 1)."""
-    quantised: Conditionals | None = None
-    """Conditionals when the drafter is loaded under the target's quantisation by inheritance; None: no difference."""
-
-    @field_validator("as_trained", "otherwise")
-    @classmethod
-    def _probabilities(cls, value: Conditionals) -> Conditionals:
-        if not value or any(not 0.0 <= p < 1.0 for p in value):
-            raise ValueError("needs at least one probability, each from 0 up to (not including) 1")
-        return value
-
-
-class Training(Frozen):
-    """What a drafter learnt from: `states` in the order of its input, as "embed" and "out(k)"; `target` a model id."""
-
-    states: tuple[str, ...] = ()
-    target: str | None = None
-
-
-class Model(Frozen):
-    """A model folder: its config, files and tensors, and (for drafters) what it was trained on and how it accepts."""
-
-    id: str
-    path: str
-    kind: Literal["target", "eagle3", "eagle", "mtp", "standalone"] = "target"
-    config: dict[str, Any]
-    tensors: tuple[Tensor, ...] = ()
-    layout: Literal["llama", "deepseek-moe", "llama-eagle3", "mla-eagle3"] | None = None
-    files: dict[str, str] = Field(default_factory=dict)
-    weight_gb: float
-    """GiB over all ranks together."""
-    shards: int = 1
-    kv_kb_per_token: float = 0.0
-    """KiB of KV cache one token takes on each rank, at the reference tensor-parallel size."""
-    load_s: float = 1.0
-    cost: ForwardCost
-    training: Training = Training()
-    acceptance: Acceptance | None = None
-
-    @property
-    def text_config(self) -> dict[str, Any]:
-        """The language model's own configuration, inside a multimodal wrapper or not."""
-        inner = self.config.get("text_config")
-        return inner if isinstance(inner, dict) else self.config
-
-    @property
-    def architecture(self) -> str:
-        return str((self.config.get("architectures") or ["LlamaForCausalLM"])[0])
 
 
 class HostCost(Frozen):

@@ -17,7 +17,7 @@ TEXT = PAGE.read_text(encoding="utf-8")
 PARTS = sorted(
     name
     for name, value in vars(world_module).items()
-    if isinstance(value, type) and issubclass(value, BaseModel) and value.__module__ == world_module.__name__
+    if isinstance(value, type) and issubclass(value, BaseModel) and value.__module__.startswith(world_module.__name__)
 )
 
 
