@@ -8,11 +8,12 @@ from __future__ import annotations
 import importlib
 import pkgutil
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from specdoctor.app.preflight import Finding
     from specdoctor.app.run import Run
     from specdoctor.app.triage import TriageDocument
     from specdoctor.core.engine import Engine
@@ -199,6 +200,20 @@ def scene_of(facts: Facts, *, target: str, port: int | None = None, engine: str 
     from specdoctor.app.scene import scene_of as chosen
 
     return chosen(facts, engines=_engines(engine), target=target, port=port)
+
+
+def preflight(facts: Facts, *, engine: str | None = None, meant: Sequence[str] = ()) -> tuple[list[Finding], int]:
+    """What is possible on a host, and how many servers it shows."""
+    from specdoctor.app.preflight import Finding, host_findings, server_findings
+
+    views = [view for adapter in _engines(engine) for view in adapter.servers(facts)]
+    found = host_findings(facts)
+    for view in views:
+        found += server_findings(view, facts, meant=meant)
+    if not views:
+        nothing = "no inference server was found among the processes and logs that could be read"
+        found.append(Finding(name="server", state="no", text=nothing, then="start it, or name its log with --log"))
+    return found, len(views)
 
 
 def triaged(texts: Mapping[str, str], *, symptom: str) -> TriageDocument:

@@ -9,6 +9,7 @@ import typer
 from specdoctor.cli import lab
 from specdoctor.cli.catalogue import check, checks, playbooks
 from specdoctor.cli.demo import demo
+from specdoctor.cli.doctor import doctor
 from specdoctor.cli.failures import Guarded
 from specdoctor.cli.investigate import investigate
 from specdoctor.cli.probe import probe
@@ -52,6 +53,7 @@ def main(
 
 
 app.command()(demo)
+app.command()(doctor)
 app.command()(investigate)
 app.command()(replay)
 app.command()(review)

@@ -52,6 +52,9 @@ def explained(error: Any, *, known_keys: Sequence[str] = ()) -> str:
         words = [w.strip("' ") for w in str(context.get("expected", "")).replace(" or ", ", ").split(",")]
         near = nearest(given, words) if isinstance(given, str) else ""
         return f"{_shown(given)} is none of {', '.join(words)}{near}"
+    for ending, wanted in _TYPES.items():
+        if kind.endswith(ending):
+            return f"must be {wanted}, got {_shown(given)}"
     if kind == "value_error":
         return str(context.get("error", error["msg"]))
     limits = {"greater_than_equal": ("ge", "or more"), "less_than_equal": ("le", "or less")}
@@ -62,6 +65,23 @@ def explained(error: Any, *, known_keys: Sequence[str] = ()) -> str:
         word = "above" if kind == "greater_than" else "below"
         return f"must be {word} {next(iter(context.values())):g}, got {_shown(given)}"
     return f"{str(error['msg'])[:1].lower()}{str(error['msg'])[1:]}, got {_shown(given)}"
+
+
+_TYPES = {
+    "model_type": "a table of keys",
+    "model_attributes_type": "a table of keys",
+    "dict_type": "a table of keys",
+    "tuple_type": "a list",
+    "list_type": "a list",
+    "string_type": "text",
+    "int_type": "a whole number",
+    "int_parsing": "a whole number",
+    "int_from_float": "a whole number",
+    "float_type": "a number",
+    "float_parsing": "a number",
+    "bool_type": "true or false",
+    "bool_parsing": "true or false",
+}
 
 
 def _shown(value: Any) -> str:
