@@ -19,7 +19,9 @@ _NUMBER = r"(?:about |around |roughly |only |~|≈)?(\d+(?:\.\d+)?)(?:\s*(?:-|\u
 _SPEED = re.compile(_NUMBER + r"\s*(?:tok(?:ens?)?\s*/\s*s(?:ec(?:ond)?)?|tps\b|t/s\b|tok(?:ens)? per second)", re.I)
 _BARE_BASELINE = re.compile(r"\bbaseline\b[^0-9.;]{0,20}?(\d+(?:\.\d+)?)(?!\s*(?:ms|%|steps?|clients?))", re.I)
 _BARE_SPEED = re.compile(
-    r"^\s*(?:only |about |~)?(\d+(?:\.\d+)?)(?:\s*[-\u2013]\s*(\d+(?:\.\d+)?))?\s+(?=with\b|without\b)", re.I
+    r"(?:^\s*(?:only |about |~)?|\bwithout\b[^0-9.;]{0,40}?\b(?:it (?:was|is|gave|gives)|was|is|gave|gives|at)\s+)"
+    r"(\d+(?:\.\d+)?)(?:\s*[-\u2013]\s*(\d+(?:\.\d+)?))?\s*(?=with\b|without\b|$)",
+    re.I,
 )
 _ACCEPT = re.compile(r"\b(?:accept(?:ance|ed)?[ -]?(?:len(?:gth)?)|AL)\b[^0-9.;]{0,20}?(\d+(?:\.\d+)?)", re.I)
 _CYCLE = re.compile(_NUMBER + r"\s*ms\b[^.;]{0,20}\b(?:cycle|step|verify|forward)", re.I)

@@ -93,11 +93,13 @@ def drive(run: Run, *, checkpoints: Path | None) -> bool:
     """Run the graph to its end. False when it waits for an approval that nobody could give.
 
     Checkpoints go to an SQLite file (memory if None); each start of the process uses a thread of its own, because the
-    event log alone tells where to go on.
+    event log alone tells where to go on. Tracing to any service is off, whatever the environment says: what a run
+    knows of a host leaves this machine only by the user's hand.
     """
     from langgraph.types import Command
+    from langsmith import tracing_context
 
-    with _saver(checkpoints) as saver:
+    with tracing_context(enabled=False), _saver(checkpoints) as saver:
         graph = build(run, saver)
         config: Any = {
             "configurable": {"thread_id": f"{run.id}/{run.ledger.resumes}"},

@@ -162,7 +162,7 @@ def _restart(view: ServerView, facts: Facts) -> Finding:
             text=f"it belongs to {owner.user or owner.uid}, and you are {facts.host.user}",
             then=f"log in as {owner.user or owner.uid}",
         )
-    return Finding(name="tier restart", state="ok", text=f"possible: {kept}, started by hand and of your own user")
+    return Finding(name="tier restart", state="ok", text=f"possible: {kept}, and it is your own")
 
 
 def _process(view: ServerView, facts: Facts) -> ProcessFacts | None:

@@ -39,7 +39,14 @@ def reach(run: Run) -> ev.VerdictReached:
         ruled_out=ruled_out,
         missing=missing,
         recommendation=recommendation,
-        lines=lines_of(run, headline=headline, causes=causes, missing=missing, recommendation=recommendation),
+        lines=lines_of(
+            run,
+            verdict=verdict,
+            headline=headline,
+            causes=causes,
+            missing=missing,
+            recommendation=recommendation,
+        ),
     )
 
 
@@ -225,9 +232,9 @@ def _headline(run: Run, verdict: Verdict, causes: tuple[ev.CauseNamed, ...]) -> 
     if verdict is Verdict.CAUSE:
         return f"{explaining[0].cause}: {explaining[0].claim}"
     if verdict is Verdict.HEALTHY:
-        return "healthy: nothing here needs repair"
+        return "nothing here needs repair"
     real = [c for c in causes if c.status == "supported"]
     if real and confirmed(run):
         named = ", ".join(c.cause for c in real)
-        return f"not enough evidence: {named} is real, and is not why it is slow"
-    return "not enough evidence"
+        return f"{named} is real, and is not why it is slow; what is, stays open"
+    return "what was read and measured does not decide it"

@@ -6,7 +6,7 @@ from specdoctor.app.run import Run
 from specdoctor.core import events as ev
 from specdoctor.core.ledger import Ledger
 from specdoctor.core.measurement import Measurement
-from specdoctor.core.model import Role, Status
+from specdoctor.core.model import Role, Status, Verdict
 
 Lines = tuple[tuple[str, str], ...]
 
@@ -14,6 +14,7 @@ Lines = tuple[tuple[str, str], ...]
 def lines_of(
     run: Run,
     *,
+    verdict: Verdict,
     headline: str,
     causes: tuple[ev.CauseNamed, ...],
     missing: tuple[str, ...],
@@ -21,7 +22,7 @@ def lines_of(
 ) -> Lines:
     """(label, text) pairs: verdict, gain or loss, because, ruled out, not known, do now, cost, state of the server."""
     ledger = run.ledger
-    lines: list[tuple[str, str]] = [("verdict", headline)]
+    lines: list[tuple[str, str]] = [("verdict", f"{verdict.value.replace('-', ' ')}: {headline}")]
     lines += _gain(ledger)
     because = [c for c in causes if c.status == "supported"]
     if because:
@@ -90,7 +91,8 @@ def _gain(ledger: Ledger) -> list[tuple[str, str]]:
         seen = next((m for m in reversed(ledger.measurements) if m.source != "bench" and m.throughput), None)
         if seen is None:
             return []
-        return [("measured", _cited(f"in its log, the users' own traffic: {_figures(seen)}", seen.evidence))]
+        words = f"in its log, the users' own traffic: {_figures(seen)}{_typed_baseline(ledger)}"
+        return [("measured", _cited(words, seen.evidence))]
     off = next(
         (
             m
@@ -100,11 +102,15 @@ def _gain(ledger: Ledger) -> list[tuple[str, str]]:
         None,
     )
     if off is None or off.throughput is None:
-        typed = next((c.value for c in ledger.claims if c.metric == "throughput_tok_s" and c.role == "baseline"), None)
-        against = f"; {typed:g} without is your figure, not measured here" if typed is not None else ""
-        return [("measured", _cited(_figures(now) + against, now.evidence))]
+        return [("measured", _cited(_figures(now) + _typed_baseline(ledger), now.evidence))]
     word = "gains" if now.throughput.value > off.throughput.value else "loses"
     return [(word, _cited(f"{_figures(now)} against {_figures(off)} without", now.evidence, off.evidence))]
+
+
+def _typed_baseline(ledger: Ledger) -> str:
+    """The user's own baseline, said to be theirs."""
+    typed = next((c.value for c in ledger.claims if c.metric == "throughput_tok_s" and c.role == "baseline"), None)
+    return f"; {typed:g} tok/s without is your figure, not measured here" if typed is not None else ""
 
 
 def _do_now(run: Run, recommendation: ev.Recommendation | None) -> str:

@@ -10,7 +10,7 @@ from specdoctor.analysis.symptom import read_symptom
 
 CASES = [
     (
-        "EAGLE-3 makes it slower: 56.8 tok/s with accept length 1.6, 90 tok/s without. Fixing it should bring above 90.",
+        "EAGLE-3 is slower: 56.8 tok/s with accept length 1.6, 90 tok/s without. Fixing it should bring above 90.",
         ("slow",),
         {("with speculation", 56.8), ("baseline", 90.0), ("wished", 90.0)},
     ),
@@ -55,3 +55,15 @@ def test_other_figures_keep_their_metric() -> None:
 @given(st.text(max_size=300))
 def test_any_text_is_read(text: str) -> None:
     assert read_symptom(text).text == text
+
+
+@pytest.mark.parametrize(
+    ("text", "baseline"),
+    [
+        ("We see 131 tok/s with one client; without speculation it was 70.", 70.0),
+        ("56 tok/s now, without speculation the same machine gave 90 tok/s", 90.0),
+        ("131 tok/s on port 30000, 5 nodes", None),
+    ],
+)
+def test_a_bare_number_is_a_speed_only_beside_one(text: str, baseline: float | None) -> None:
+    assert read_symptom(text).figure("throughput_tok_s", "baseline") == baseline

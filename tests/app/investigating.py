@@ -83,7 +83,9 @@ def run_of(
     )
 
 
-def simulated(name: str, *, seed: int = 0, allow: Risk = Risk.RESTART, approver: Approver | None = None, **settings: object) -> tuple[Run, int]:
+def simulated(
+    name: str, *, seed: int = 0, allow: Risk = Risk.RESTART, approver: Approver | None = None, **settings: object
+) -> tuple[Run, int]:
     """Investigate a built-in world with its own symptom; returns the run and its exit code."""
     world = World.from_yaml(name)
     flags = list(world.ask.flags)

@@ -1,0 +1,134 @@
+"""Whole investigations of the practice worlds, on a virtual clock, held against what the worlds say is true."""
+
+from __future__ import annotations
+
+import pytest
+
+from specdoctor.app.run import Run
+from specdoctor.core.model import Risk, Role, Status, Verdict
+from specdoctor.core.ports import Answer
+from specdoctor.lab.world import World, builtin_worlds
+from tests.app.investigating import Scripted, simulated
+
+DOWN = {"server-down"}
+
+
+def verdict_of(run: Run) -> Verdict:
+    assert run.ledger.verdict is not None
+    return run.ledger.verdict.verdict
+
+
+def roles(run: Run) -> dict[str, tuple[str, Role]]:
+    assert run.ledger.verdict is not None
+    return {c.cause: (c.status, c.role) for c in run.ledger.verdict.causes}
+
+
+@pytest.mark.parametrize("name", builtin_worlds())
+@pytest.mark.parametrize("seed", [0, 1])
+def test_no_world_is_answered_wrongly(name: str, seed: int) -> None:
+    """Right, or honestly short of it; and the server is as it was."""
+    run, code = simulated(name, seed=seed)
+    truth = World.from_yaml(name).truth
+    found = roles(run)
+    assert verdict_of(run) in (truth.verdict, Verdict.NOT_ENOUGH_EVIDENCE)
+    for cause in truth.forbidden:
+        status, role = found.get(cause, ("suspected", Role.PRESENT))
+        assert status == "suspected" or role is Role.PRESENT, cause
+    if verdict_of(run) is Verdict.CAUSE:
+        explaining = {c for c, (status, role) in found.items() if status == "supported" and role is Role.EXPLAINS}
+        assert explaining == {c.id for c in truth.causes if c.role is Role.EXPLAINS}
+    assert run.ledger.restored in (None, True)
+    assert run.ledger.restarts <= run.ledger.settings.max_restarts
+    assert code == (5 if name in DOWN else 3 if verdict_of(run) is Verdict.NOT_ENOUGH_EVIDENCE else 0)
+
+
+@pytest.mark.parametrize("name", [n for n in builtin_worlds() if n != "kimi-k2.5-eagle3"])
+def test_these_worlds_are_decided(name: str) -> None:
+    run, _ = simulated(name)
+    assert verdict_of(run) is World.from_yaml(name).truth.verdict
+
+
+def test_the_tempting_fault_is_real_and_does_not_explain() -> None:
+    run, code = simulated("kimi-k2.5-eagle3")
+    found = roles(run)
+    assert code == 3
+    assert found["CFG-3"] == ("supported", Role.PRESENT)
+    assert found["WIRE-1"][0] == "suspected"
+    assert {"TRAIN-1", "TRAIN-2", "TRAIN-3"} & set(found)
+    assert {"LOAD-3", "GRAPH-4"} <= set(found)
+    falsified = [h for h in run.ledger.hypotheses.values() if h.status is Status.FALSIFIED]
+    assert [h.cause for h in falsified] == ["CFG-3"]
+    assert "90" in falsified[0].because
+    assert run.ledger.restarts == 3
+
+
+def test_arithmetic_speaks_before_any_restart() -> None:
+    run, _ = simulated("kimi-k2.5-eagle3")
+    first = min(e.at for e in run.ledger.relaunches)
+    typed = [b for b in run.ledger.bounds if b.basis == "typed"]
+    same, longer = typed
+    assert all(b.at < first for b in typed)
+    assert "2.54" in same.text
+    assert same.refuted
+    assert longer.value == pytest.approx(88.7, abs=0.1)
+    assert longer.refuted
+    measured = [b for b in run.ledger.bounds if b.basis == "measured" and b.at < first and b.about == longer.about]
+    assert measured
+    assert all(b.high >= 90.0 and not b.refuted for b in measured)
+
+
+def test_a_fix_that_pays_is_recommended_with_what_it_was_measured_to_bring() -> None:
+    run, _ = simulated("override-is-the-cause")
+    assert run.ledger.verdict is not None
+    advice = run.ledger.verdict.recommendation
+    off = next(m for m in run.ledger.measurements if not m.spec.on)
+    assert advice is not None
+    assert off.throughput is not None
+    assert advice.basis == "measured"
+    speed = advice.expected["throughput_tok_s"]
+    assert isinstance(speed, float)
+    assert speed > off.throughput.high
+    assert "--speculative-num-steps 5" in advice.launch
+
+
+@pytest.mark.parametrize("allow", [Risk.READ, Risk.LOAD, Risk.RESTART])
+def test_a_healthy_server_is_never_restarted(allow: Risk) -> None:
+    run, code = simulated("healthy", allow=allow)
+    assert (code, run.ledger.restarts, run.ledger.restored) == (0, 0, None)
+
+
+def test_without_permission_the_run_stops_and_says_what_is_known() -> None:
+    run, code = simulated("kimi-k2.5-eagle3", allow=Risk.READ)
+    assert code == 4
+    assert run.ledger.restarts == 0
+    assert run.ledger.bounds
+    assert run.ledger.ended is not None
+    assert "--resume" in run.ledger.ended.reason
+
+
+def test_no_is_an_answer() -> None:
+    approver = Scripted([Answer(granted=True, scope="once", by="me"), Answer(granted=False, by="me")])
+    run, code = simulated("kimi-k2.5-eagle3", allow=Risk.READ, approver=approver)
+    assert code == 3
+    assert run.ledger.restarts == 0
+    assert run.ledger.measured("original") is not None
+    asked = approver.asked[1]
+    assert "way back" in asked.text
+    assert any("sglang.launch_server" in c for c in asked.commands)
+
+
+def test_a_dry_run_prints_commands_and_touches_nothing() -> None:
+    run, _ = simulated("kimi-k2.5-eagle3", allow=Risk.READ, dry_run=True)
+    assert run.ledger.restarts == 0
+    assert all(m.source != "bench" for m in run.ledger.measurements)
+    assert any("POST /generate" in n.text for n in run.ledger.notes)
+
+
+def test_no_secret_is_kept() -> None:
+    run, _ = simulated("kimi-k2.5-eagle3")
+    argv = World.from_yaml("kimi-k2.5-eagle3").launch.argv
+    secret = argv[argv.index("--api-key") + 1]
+    kept = "".join(e.model_dump_json() for e in run.store.events(run.id))
+    artefacts = getattr(run.store, "artefacts")  # noqa: B009  the port does not offer them all at once
+    assert secret not in kept
+    assert all(secret.encode() not in content for content in artefacts.values())
