@@ -109,11 +109,7 @@ def started(
 
     facts = given.get("facts")
     target = Target(transport="local:") if facts else resolve(wanted, targets_file)
-    say(
-        f"specdoctor: reading {', '.join(map(str, facts))}"
-        if facts
-        else f"specdoctor: logging in to {target.transport}"
-    )
+    say(f"specdoctor: reading {facts}" if facts else f"specdoctor: logging in to {target.transport}")
     settings = settings_of(target, given)
     operations = _operations(target.transport, settings, accept_new=accept_new)
     store = assembly.open_store()

@@ -50,6 +50,11 @@ def _refusal(move: Move, ledger: Ledger, situation: Situation, risk: Risk) -> Re
             return Refused(why=f"{move.key} is already on the list")
         case Park() if move.hypothesis not in ledger.hypotheses:
             return Refused(why=f"no hypothesis {move.hypothesis}")
+        case Relaunch() | Bench() if ledger.settings.facts_file is not None:
+            return Refused(
+                why="only recorded facts are at hand, no server",
+                next_step="run specdoctor where it may log in, or try the line of the report by hand",
+            )
         case Relaunch():
             return _relaunch(move, ledger, situation) or _time(ledger, situation) or _traffic(ledger, situation)
         case Bench():

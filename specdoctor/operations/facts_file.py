@@ -50,7 +50,8 @@ class FactsFileOperations:
         return self._facts
 
     def watch(self, server: ServerRef, *, seconds: float, log_path: str | None) -> WatchRecord:
-        self._refuse(f"watch pid {server.pid} for {seconds:g} s ({log_path or 'no log'})")
+        """Nothing new can be seen: the record is empty, and what the recorded log shows stands."""
+        return WatchRecord(seconds=0.0, foreign_requests=None)
 
     def bench(self, plan: BenchPlan, on_progress: OnProgress) -> BenchRecord:
         self._refuse(f"send {plan.requests} requests at concurrency {plan.concurrency}")
