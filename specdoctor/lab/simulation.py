@@ -29,6 +29,7 @@ from specdoctor.core.measurement import BenchPlan, BenchRecord, RequestRecord, W
 from specdoctor.core.operations import OnProgress, Progress, SnapshotRequest
 from specdoctor.core.redact import redact, redact_argv, secrets_in_argv
 from specdoctor.core.server import ServerRef
+from specdoctor.lab.dead_server import crash_lines
 from specdoctor.lab.engine_core import EngineCore, Exit, resolve, startup_script
 from specdoctor.lab.engine_types import GenRequest, Resolved, StartupFailure
 from specdoctor.lab.past import Past, live_through, run_traffic
@@ -90,8 +91,8 @@ class SimulatedHost:
         ready, _ = self._start(ORIGINAL, began)
         if world.server.state == "down":
             self._core = None
-            self._log.append("Scheduler hit an exception: Traceback (most recent call last):")
-            self._log.append("torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.")
+            crash = world.server.crash
+            self._log += crash_lines(world, crash, at_s=now - crash.ago_s) if crash is not None else []
             return
         if self._core is not None:
             past = Past(started_s_ago=now - ready, history=world.history)
