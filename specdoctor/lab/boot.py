@@ -6,9 +6,7 @@ The server is started as its user would have: `nohup`, own session, output appen
 from __future__ import annotations
 
 import os
-import random
 import shlex
-import socket
 import subprocess
 import sys
 import time
@@ -22,6 +20,7 @@ from specdoctor.lab.keeper import SYSTEMD_DELAY_S, read_record, start_keeper
 from specdoctor.lab.lab_state import ready_server, start_ticks
 from specdoctor.lab.machine import container_id
 from specdoctor.lab.past import Past, leave_past
+from specdoctor.lab.port_claims import PortClaims
 from specdoctor.lab.python_library import PACKAGE_ROOT
 from specdoctor.lab.ssh_access import LOOPBACK
 from specdoctor.lab.tensors import write_models
@@ -53,7 +52,7 @@ def boot(host: PracticeHost, *, wait_s: float | None = 120.0, server_port: int |
         target.write_text(text, encoding="utf-8")
     log = Path(host.expand(world.launch.log))
     log.parent.mkdir(parents=True, exist_ok=True)
-    argv, port = with_port([host.expand(word) for word in world.launch.argv], wanted=server_port)
+    argv, port = with_port([host.expand(word) for word in world.launch.argv], host.ports, wanted=server_port)
     if world.server.state == "down":
         from specdoctor.lab.dead_server import write_log
 
@@ -71,33 +70,17 @@ def boot(host: PracticeHost, *, wait_s: float | None = 120.0, server_port: int |
     return Booted(pid=pid, port=port, log=log)
 
 
-def with_port(argv: Sequence[str], *, wanted: int | None) -> tuple[list[str], int]:
-    """The command line with the HTTP port to use, and that port."""
+def with_port(argv: Sequence[str], ports: PortClaims, *, wanted: int | None) -> tuple[list[str], int]:
+    """The command line with the HTTP port to use, and that port, claimed. Raises LabError when `wanted` is taken."""
     words = list(argv)
     place = next((i + 1 for i, word in enumerate(words[:-1]) if word == "--port"), None)
     declared = int(words[place]) if place is not None else 30000
-    port = wanted if wanted is not None else declared if _is_free(declared) else _free_port()
+    if wanted is not None and not ports.claim(wanted):
+        raise LabError(f"port {wanted} on {LOOPBACK} is in use", next_step="leave it out to get a free one")
+    port = wanted if wanted is not None else declared if ports.claim(declared) else ports.claim_any()
     if port != declared:
         words = [*words, "--port", str(port)] if place is None else [*words[:place], str(port), *words[place + 1 :]]
     return words, port
-
-
-def _is_free(port: int) -> bool:
-    with socket.socket() as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind((LOOPBACK, port))
-        except OSError:
-            return False
-    return True
-
-
-def _free_port() -> int:
-    """A port that is free now, outside the range that outgoing connections use."""
-    for port in random.SystemRandom().sample(range(20000, 32000), 200):
-        if _is_free(port):
-            return port
-    raise LabError("no free port between 20000 and 32000 on 127.0.0.1")
 
 
 def launch(host: PracticeHost, argv: Sequence[str], *, env: Mapping[str, str], log: Path) -> int:

@@ -69,11 +69,15 @@ def crash_lines(world: World, crash: Crash, *, at_s: float) -> list[str]:
     if crash.kind == "host-oom-kill":
         if release < SPOKEN_CRASHES:
             return []
-        worker = f"Subprocess scheduler_0 (pid={PID + 133}) crashed with exit code -9. Triggering SIGQUIT for cleanup..."
+        worker = (
+            f"Subprocess scheduler_0 (pid={PID + 133}) crashed with exit code -9. Triggering SIGQUIT for cleanup..."
+        )
         return [said(worker), *_clean_up(said), *kills]
     frames = [("sglang/srt/managers/scheduler.py", 1240, "event_loop_overlap", "batch_result = self.run_batch(batch)")]
     failure = scheduler_crash("ready", world, frames, _last_words(world, crash))
-    lines = [said(line[1:]) if line.startswith("\t") else line for line in failure.lines if "Received sigquit" not in line]
+    lines = [
+        said(line[1:]) if line.startswith("\t") else line for line in failure.lines if "Received sigquit" not in line
+    ]
     lines = [line for line in lines if "kill_process_tree" not in line]
     if release < SPOKEN_CRASHES:
         return [*lines, said("Received sigquit from a child process. It usually means the child failed.")]
@@ -91,12 +95,12 @@ def _clean_up(said: Callable[..., str]) -> list[str]:
 def _last_words(world: World, crash: Crash) -> str:
     if crash.kind == "cuda-oom":
         gpus = world.gpus
-        free_mib = max(crash.wanted_gb * 0.4, 0.1) * 1024
+        free_gb = max(crash.wanted_gb * 0.4, 0.1)
+        own_gb = gpus.memory_gb - gpus.idle_used_gb - free_gb
         return (
             f"torch.OutOfMemoryError: CUDA out of memory. Tried to allocate {crash.wanted_gb:.2f} GiB. GPU {crash.gpu} "
-            f"has a total capacity of {gpus.memory_gb:.2f} GiB of which {free_mib:.2f} MiB is free. Including "
-            f"non-PyTorch memory, this process has {gpus.memory_gb - gpus.idle_used_gb - free_mib / 1024:.2f} GiB memory "
-            "in use."
+            f"has a total capacity of {gpus.memory_gb:.2f} GiB of which {free_gb * 1024:.2f} MiB is free. Including "
+            f"non-PyTorch memory, this process has {own_gb:.2f} GiB memory in use."
         )
     return (
         "torch.AcceleratorError: CUDA error: an illegal memory access was encountered\n"

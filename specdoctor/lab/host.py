@@ -4,11 +4,13 @@
         ...  # ssh -F host.ssh_config lab nvidia-smi
 
 Everything it writes lies under its folder; every process it starts carries its mark and ends with it. Needs Linux:
-the machine's process list is the real /proc, narrowed to the host's own processes.
+the machine's process list is the real /proc, narrowed to the host's own processes. It is no sandbox: commands run with
+the rights of the account that started it, which is why only its own key opens it, on loopback.
 """
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import json
 import os
@@ -25,6 +27,7 @@ import asyncssh
 from specdoctor.lab.errors import LabError
 from specdoctor.lab.lab_state import ID_VARIABLE, STATE_VARIABLE, TIME_SCALE_VARIABLE
 from specdoctor.lab.machine_files import build_machine, refresh_clocks
+from specdoctor.lab.port_claims import PortClaims
 from specdoctor.lab.proc_view import drop_dead_views, refresh_views
 from specdoctor.lab.process_census import end_processes
 from specdoctor.lab.python_tree import build_python, site_packages
@@ -63,6 +66,7 @@ class PracticeHost:
         self.keep = keep
         self.time_scale = time_scale if time_scale is not None else float(os.environ.get(TIME_SCALE_VARIABLE, "1"))
         self.host_id = secrets.token_hex(8)
+        self.ports = PortClaims()
         self._wanted_port = port
         self._given_key = client_key
         self._service: SshService | None = None
@@ -101,10 +105,15 @@ class PracticeHost:
         if self._watching is not None:
             self._watching.join()
         left = end_processes(self.state_dir, self.host_id)
+        self.ports.release()
         self._service = self._watching = None
         self._release_folder(keep=self.keep if keep is None else keep)
         if left:
             raise LabError(f"these processes of the practice host did not end: {sorted(left)}")
+
+    def wait(self) -> None:
+        """Block until `stop` is called from another thread, or an interrupt arrives."""
+        self._stopping.wait()
 
     def __enter__(self) -> Self:
         return self.start()
@@ -202,6 +211,17 @@ class PracticeHost:
                 f"another practice host is running in {self.state_dir}", next_step="stop it, or name another folder"
             ) from None
         self._lock = lock
+        self._end_leftovers(marker)
+
+    def _end_leftovers(self, marker: Path) -> None:
+        """End what a host that was killed here has left running."""
+        if marker.exists():
+            before = json.loads(marker.read_text(encoding="utf-8"))
+            if before["boot"] != _boot():
+                shutil.rmtree(self.state_dir / "run", ignore_errors=True)
+            end_processes(self.state_dir, before["id"])
+        for name in ("run", "gpu", "views", "proc"):
+            shutil.rmtree(self.state_dir / name, ignore_errors=True)
 
     def _release_folder(self, *, keep: bool) -> None:
         if not keep:
@@ -215,7 +235,7 @@ class PracticeHost:
             (self.state_dir / name).mkdir(exist_ok=True)
         facts = self.facts
         (self.state_dir / "world.json").write_text(json.dumps(facts), encoding="utf-8")
-        marker = {"id": self.host_id, "time_scale": self.time_scale, "user": self.user}
+        marker = {"id": self.host_id, "time_scale": self.time_scale, "boot": _boot()}
         (self.state_dir / "host.json").write_text(json.dumps(marker), encoding="utf-8")
         engine = self.world.engine
         build_python(self.state_dir, version=engine.version, packages=engine.packages, cpus=self.world.host.cpus)
@@ -232,11 +252,16 @@ class PracticeHost:
         rounds = 0
         while not self._stopping.wait(WATCH_INTERVAL_S):
             rounds += 1
-            if rounds % SLOW_REFRESH_ROUNDS == 0:
-                refresh_clocks(self.state_dir, facts)
-                refresh_views(self.state_dir, facts)
-            else:
-                drop_dead_views(self.state_dir)
+            with contextlib.suppress(OSError):  # a process may end, and its files with it, while they are read
+                if rounds % SLOW_REFRESH_ROUNDS == 0:
+                    refresh_clocks(self.state_dir, facts)
+                    refresh_views(self.state_dir, facts)
+                else:
+                    drop_dead_views(self.state_dir)
+
+
+def _boot() -> str:
+    return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="utf-8").strip()
 
 
 class JumpHost:

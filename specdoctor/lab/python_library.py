@@ -8,8 +8,8 @@ first whatever its options, lets the interpreter show itself and what it forks; 
 from __future__ import annotations
 
 import shutil
-import sysconfig
 import sys
+import sysconfig
 from pathlib import Path
 
 PACKAGE_ROOT = Path(__file__).resolve().parents[2]
@@ -103,11 +103,9 @@ def build_library(state: Path, *, cpus: int) -> Path:
         if entry.name not in ("encodings", "__pycache__", "site-packages"):
             (own / entry.name).symlink_to(entry)
     (own / "encodings").mkdir()
-    for entry in (real / "encodings").iterdir():
-        if entry.name not in ("__init__.py", "__pycache__"):
-            (own / "encodings" / entry.name).symlink_to(entry)
     text = (real / "encodings" / "__init__.py").read_text(encoding="utf-8")
-    (own / "encodings" / "__init__.py").write_text(text + "\nimport practice_early\n", encoding="utf-8")
+    more = f"__path__.append({str(real / 'encodings')!r})\n"
+    (own / "encodings" / "__init__.py").write_text(more + text + "\nimport practice_early\n", encoding="utf-8")
     early = _EARLY.format(state=str(state), root=str(PACKAGE_ROOT), cpus=cpus)
     (own / "practice_early.py").write_text(early, encoding="utf-8")
     home = state / "base" / "bin"

@@ -61,6 +61,8 @@ def main(state_text: str) -> int:
     age_s = past.started_s_ago if past is not None else 0.0
     show_process(state, read_world(state), os.getpid(), title=Path(argv[0]).name, aged_s=age_s)
     sys.setswitchinterval(SWITCH_INTERVAL_S)
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
     try:
         return _end(asyncio.run(_Server(state, argv, past).run()))
     finally:

@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from specdoctor.lab import list_worlds, open_world, schema
 from specdoctor.lab.boot import boot, with_port
 from specdoctor.lab.errors import LabError
 from specdoctor.lab.host import PracticeHost
+from specdoctor.lab.port_claims import PortClaims
 from tests.lab.host_world import BASE, SPECULATION, eventually, lives, marked_processes, run_on, small_world, text_on
 
 
@@ -49,6 +51,23 @@ def test_a_kept_folder_can_be_used_again_with_the_same_keys(tmp_path: Path) -> N
     first.stop()
     with PracticeHost(small_world(), state_dir=tmp_path / "host") as second:
         assert second.access.host_fingerprint == fingerprint
+    assert not (tmp_path / "host").exists()
+
+
+def test_what_a_killed_host_left_running_is_ended_by_the_next(tmp_path: Path) -> None:
+    program = (
+        "import os, pathlib, sys; from tests.lab.host_world import *; from specdoctor.lab.boot import boot; "
+        "host = PracticeHost(small_world(), state_dir=pathlib.Path(sys.argv[1]), time_scale=0.2).start(); "
+        "print(boot(host, wait_s=20).pid, flush=True); os.kill(os.getpid(), 9)"
+    )
+    root = Path(__file__).resolve().parents[2]
+    killed = subprocess.run(
+        [sys.executable, "-c", program, tmp_path / "host"], cwd=root, capture_output=True, check=False
+    )
+    left = int(killed.stdout)
+    assert lives(left)
+    with PracticeHost(small_world(), state_dir=tmp_path / "host"):
+        assert not lives(left)
     assert not (tmp_path / "host").exists()
 
 
@@ -149,9 +168,22 @@ def test_live_traffic_keeps_the_server_busy(tmp_path: Path) -> None:
         assert eventually(lambda: int(text_on(host, busy)) > 50)
 
 
-def test_the_port_of_the_launch_line() -> None:
-    assert with_port(["x", "--port", "1"], wanted=4444) == (["x", "--port", "4444"], 4444)
-    assert with_port(["x"], wanted=4444) == (["x", "--port", "4444"], 4444)
+def test_a_port_is_claimed_even_while_nobody_listens() -> None:
+    one, other = PortClaims(), PortClaims()
+    port = one.claim_any()
+    try:
+        assert one.claim(port)
+        assert not other.claim(port)
+        with pytest.raises(LabError, match=f"port {port} on 127.0.0.1 is in use"):
+            with_port(["x"], other, wanted=port)
+        words, chosen = with_port(["x", "--port", str(port), "y"], other, wanted=None)
+        assert words == ["x", "--port", str(chosen), "y"]
+        assert chosen != port
+    finally:
+        one.release()
+    assert other.claim(port)
+    assert with_port(["x"], other, wanted=port) == (["x", "--port", str(port)], port)
+    other.release()
 
 
 def test_worlds_can_be_listed_and_opened() -> None:
