@@ -57,6 +57,8 @@ def explained(error: Any, *, known_keys: Sequence[str] = ()) -> str:
             return f"must be {wanted}, got {_shown(given)}"
     if kind == "value_error":
         return str(context.get("error", error["msg"]))
+    if kind == "string_pattern_mismatch":
+        return f"{_shown(given)} is not of the form {context['pattern']}"
     limits = {"greater_than_equal": ("ge", "or more"), "less_than_equal": ("le", "or less")}
     if kind in limits:
         name, words_after = limits[kind]

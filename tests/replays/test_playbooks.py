@@ -1,0 +1,131 @@
+"""The shipped playbooks on practice worlds, through the real graph on a virtual clock."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from specdoctor.app.investigation import investigate, resume, start
+from specdoctor.app.run import Run
+from specdoctor.assembly import playbook_at
+from specdoctor.core.events import RunSettings
+from specdoctor.core.model import Risk, Status
+from specdoctor.core.moves import Move
+from specdoctor.core.ports import Briefing
+from specdoctor.lab.simulation import SimulatedHost
+from specdoctor.lab.world import World
+from specdoctor.planners.expectations import Outcome, exit_code, outcomes
+from specdoctor.planners.playbook import PlaybookPlanner
+from specdoctor.planners.playbook_schema import Playbook
+from tests.app.investigating import MemoryStore, run_of
+
+PLAYBOOKS = Path(__file__).parents[2] / "playbooks"
+
+
+def replayed(name: str, world: str, *, allow: Risk | None = None) -> tuple[Run, tuple[Outcome, ...]]:
+    """A shipped playbook carried out on a world, with what came of its expectations."""
+    playbook = playbook_at(PLAYBOOKS / f"{name}.yaml")
+    run = run_of(SimulatedHost(World.from_yaml(world), seed=3), planner=PlaybookPlanner(playbook))
+    start(run, settings_of(playbook, allow))
+    investigate(run, checkpoints=None)
+    return run, outcomes(playbook, run.ledger)
+
+
+def settings_of(playbook: Playbook, allow: Risk | None) -> RunSettings:
+    return RunSettings(
+        symptom=playbook.symptom,
+        allow=Risk[playbook.allow.upper()] if allow is None else allow,
+        planner="playbook",
+        max_restarts=playbook.budgets.restarts,
+        max_minutes=playbook.budgets.minutes,
+        requests=playbook.load.requests,
+        concurrency=playbook.load.concurrency,
+    )
+
+
+def test_the_ladder_finds_what_it_expects() -> None:
+    run, found = replayed("eagle3-slower-than-baseline", "kimi-k2.5-eagle3")
+    assert [o.met for o in found] == [True] * 4, found
+    assert exit_code(found) == 0
+    assert run.ledger.restored is True
+    assert run.ledger.restarts == 3
+    assert all(o.evidence for o in found[:3])
+
+
+@pytest.mark.parametrize("world", ["healthy", "override-is-the-cause", "graphs-off-by-flag"])
+def test_the_ladder_does_not_fit_other_faults(world: str) -> None:
+    run, found = replayed("eagle3-slower-than-baseline", world)
+    assert exit_code(found) == 1, found
+    assert run.ledger.restored in (None, True)
+
+
+def test_a_step_with_nothing_to_undo_is_left_out_and_said() -> None:
+    run, found = replayed("eagle3-slower-than-baseline", "healthy")
+    assert "draft length as asked" not in {r.change.label for r in run.ledger.relaunches}
+    said = [n.text for n in run.ledger.notes]
+    assert said == ["draft length as asked: left out, no check found CFG-3 with a change that undoes it"]
+    undone = next(o for o in found if o.expected.startswith("hypothesis of"))
+    assert undone.met is None
+    assert undone.because == said[0]
+
+
+def test_a_reading_playbook_sends_nothing() -> None:
+    run, found = replayed("read-only-checkup", "healthy")
+    assert exit_code(found) == 0, found
+    assert {a.started.what for a in run.ledger.actions.values()} == {"snapshot", "checks", "watch", "compute"}
+    _, unwell = replayed("read-only-checkup", "graphs-off-by-flag")
+    assert exit_code(unwell) == 1
+
+
+def test_the_sweep_measures_each_length_once() -> None:
+    run, found = replayed("draft-length-sweep", "override-is-the-cause")
+    assert {m.spec.draft_steps for m in run.ledger.measurements if m.source == "bench"} >= {0, 1, 3, 5}
+    benches = [m.launch_key for m in run.ledger.measurements if m.source == "bench"]
+    assert len(benches) == len(set(benches))
+    assert run.ledger.restored is True
+    assert exit_code(found) in (0, 1)
+
+
+def test_without_permission_it_waits_and_nothing_is_touched() -> None:
+    run, found = replayed("eagle3-slower-than-baseline", "kimi-k2.5-eagle3", allow=Risk.READ)
+    assert run.ledger.ended is not None
+    assert run.ledger.ended.exit_code == 4
+    assert run.ledger.restarts == 0
+    assert exit_code(found) != 0
+
+
+def test_a_server_that_is_down_gets_no_step_but_the_checks() -> None:
+    run, found = replayed("eagle3-slower-than-baseline", "server-down")
+    assert {a.started.what for a in run.ledger.actions.values()} <= {"snapshot", "checks", "compute"}
+    assert exit_code(found) == 1
+
+
+class Stopped(Exception):
+    """The process is gone."""
+
+
+class StoppingPlanner(PlaybookPlanner):
+    """Is killed when asked for the move that follows the first restart."""
+
+    def propose(self, briefing: Briefing) -> list[Move]:
+        if briefing.ledger.relaunches:
+            raise Stopped
+        return list(super().propose(briefing))
+
+
+def test_a_killed_replay_goes_on_where_it_was() -> None:
+    playbook = playbook_at(PLAYBOOKS / "eagle3-slower-than-baseline.yaml")
+    host, store = SimulatedHost(World.from_yaml("kimi-k2.5-eagle3"), seed=3), MemoryStore()
+    killed = run_of(host, store=store, planner=StoppingPlanner(playbook))
+    start(killed, settings_of(playbook, None))
+    with pytest.raises(Stopped):
+        investigate(killed, checkpoints=None)
+    again = run_of(host, store=store, planner=PlaybookPlanner(playbook))
+    resume(again)
+    investigate(again, checkpoints=None)
+    assert exit_code(outcomes(playbook, again.ledger)) == 0
+    launched = [r.change.label for r in again.ledger.relaunches]
+    assert launched == ["without speculation", "draft length as asked"]
+    assert again.ledger.restored is True
+    assert all(h.status is not Status.OPEN for h in again.ledger.hypotheses.values() if h.prediction)
