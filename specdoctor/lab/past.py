@@ -49,7 +49,9 @@ def live_through(core: EngineCore, past: Past, *, until_s: float) -> list[str]:
     lines: list[str] = []
     for traffic in past.history:
         end_s = until_s - traffic.ended_s_ago
-        lines += run_traffic(core, traffic, begin_s=max(end_s - traffic.seconds, until_s - past.started_s_ago), end_s=end_s)
+        lines += run_traffic(
+            core, traffic, begin_s=max(end_s - traffic.seconds, until_s - past.started_s_ago), end_s=end_s
+        )
     return lines
 
 

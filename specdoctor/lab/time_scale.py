@@ -10,9 +10,7 @@ def scaled(world: World, scale: float) -> World:
     if scale == 1.0:
         return world
     physics = world.physics
-    seconds = {
-        name: value * scale for name, value in physics.startup.model_dump().items() if name.endswith("_s")
-    }
+    seconds = {name: value * scale for name, value in physics.startup.model_dump().items() if name.endswith("_s")}
     noise = physics.noise.model_copy(
         update={
             "hiccup_ms": physics.noise.hiccup_ms * scale,
