@@ -18,6 +18,7 @@ from specdoctor.core.operations import SnapshotRequest
 
 ProgramName = Literal["probe", "watch", "bench", "lifecycle"]
 PACKAGE = "specdoctor.remote"
+HTTP_TIMEOUT_S = 3.0
 PARAMS_LINE = 'PARAMS_JSON = "{}"\n'
 
 
@@ -53,15 +54,15 @@ def _without_own_imports(text: str) -> str:
 
 
 @cache
-def joined(name: ProgramName) -> str:
-    """The whole program, still without parameters."""
+def joined_parts(name: str) -> str:
+    """A module and all it needs as one text, without parameters."""
     return "\n\n".join(_without_own_imports(source(part)).strip("\n") for part in parts_of(name)) + "\n"
 
 
 def program_text(name: ProgramName, params: dict[str, JsonValue]) -> str:
     """The program with its parameters inside, ready for the standard input of `python3 -`."""
     literal = json.dumps(json.dumps(params))
-    return joined(name).replace(PARAMS_LINE, f"PARAMS_JSON = {literal}\n", 1)
+    return joined_parts(name).replace(PARAMS_LINE, f"PARAMS_JSON = {literal}\n", 1)
 
 
 def shell_probe() -> str:
@@ -76,6 +77,7 @@ def probe_params(request: SnapshotRequest) -> dict[str, JsonValue]:
         "logs": list(request.logs),
         "log_bytes": request.log_bytes,
         "http": request.http,
+        "http_timeout_s": HTTP_TIMEOUT_S,
     }
 
 

@@ -57,7 +57,13 @@ class Order:
         elapsed_s = float(elapsed) if isinstance(elapsed, int | float) and self.state.get("launched") else None
         total = self.expected_start_s
         left = max(0.0, total - elapsed_s) if total is not None and elapsed_s is not None else total
-        return Progress(phase=str(self.state.get("phase")), done=elapsed_s, total=total, eta_s=left)
+        return Progress(
+            phase=str(self.state.get("phase")),
+            done=round(elapsed_s),
+            total=total and round(total),
+            unit="s",
+            eta_s=left,
+        )
 
     def wait(self, give: Callable[[], Document], on_progress: OnProgress) -> Document:
         """Give the order, then poll until it has an outcome. A broken link is raised; calling again re-attaches."""

@@ -23,7 +23,7 @@ from specdoctor.remote.parts.server_logs import log_growth, log_size
 PARAMS_JSON = "{}"
 BEAT_S = 0.5
 LOG_LIMIT = 8 << 20
-OUTPUT_LIMIT = 1 << 18
+OWN_OUTPUT_LIMIT = 1 << 18
 BACK_OFF_S = 0.5
 REFUSED_EXTRA = ("http 400", "http 422")
 
@@ -131,7 +131,7 @@ class Bench:
         if reader.is_alive():
             os.killpg(process.pid, signal.SIGKILL)
             reader.join(BEAT_S)
-        text = b"".join(chunks)[-OUTPUT_LIMIT:].decode("utf-8", "replace")
+        text = b"".join(chunks)[-OWN_OUTPUT_LIMIT:].decode("utf-8", "replace")
         return {"own_output": mask_text(text, self.server.secrets), "own_exit_code": process.wait()}
 
     @staticmethod

@@ -11,7 +11,7 @@ from typing import Any, Dict, List, Optional, Tuple
 
 from specdoctor.remote.parts.answer import Refusal, run_program
 from specdoctor.remote.parts.launch_line import changed_argv
-from specdoctor.remote.parts.procfs import read_stat
+from specdoctor.remote.parts.procfs import own_stat
 from specdoctor.remote.parts.redaction import mask_all, mask_argv
 from specdoctor.remote.parts.run_dir import (
     CONTACT,
@@ -64,7 +64,7 @@ def detach(folder: str, state: Dict[str, Any], record: Dict[str, Any], lock: int
 
 def work(folder: str, state: Dict[str, Any], record: Dict[str, Any], lock: int, tell: int) -> None:
     worker = Worker(folder, state, record)
-    own = read_stat(os.getpid())
+    own = own_stat(os.getpid())
     worker.save(worker={"pid": os.getpid(), "start_ticks": own.start_ticks if own else 0})
     port = int(record["server"]["port"])
     sign_lock(lock, "run %s, action %s, worker %d" % (state["order"]["run"], state["action"], os.getpid()))
@@ -267,7 +267,8 @@ def release(params: Dict[str, Any]) -> Dict[str, Any]:
         raise Refusal("busy", "an action is still under way", "wait for its end")
     if record and any(state["stopped"] or state["launched"] for state in states):
         now, whose = running(folder, record)
-        if not (now and is_original(folder, record, whose)) and not same_by_hand(record):
+        back = is_original(folder, record, whose) if now else same_by_hand(record)
+        if not back:
             what = "action %s runs in its place" % whose if now else "nothing runs in its place"
             raise Refusal("not-restored", "the original server is not back: " + what, "restore first")
     return {"removed": remove_run(folder)}

@@ -3,6 +3,7 @@
 Nothing is written, no request is generated, secrets are masked before anything is printed.
 """
 
+import functools
 import sys
 import threading
 import time
@@ -71,19 +72,24 @@ def with_config(server: Server) -> Server:
     return server._replace(argv=server.argv[:1] + words + server.argv[1:])
 
 
-def ask_server(server: Server, ports: List[int]) -> Dict[str, Dict[str, Any]]:
+def ask_server(server: Server, ports: List[int], timeout_s: float) -> Dict[str, Dict[str, Any]]:
     """{port: {path: reply}}; an older name of a path is asked only when the newer is not there."""
     entry = http_socket(server, ports)
     if entry is None:
         return {}
     endpoint = endpoint_of(entry, server.argv, server.env)
-    replies: Dict[str, Any] = {}
-    for names in PATHS[server.engine]:
+
+    def first_known(names: Tuple[str, ...]) -> Dict[str, Any]:
+        replies: Dict[str, Any] = {}
         for name in names:
-            replies[name] = get(endpoint, name)
+            replies[name] = get(endpoint, name, timeout_s)
             if replies[name]["status"] != 404:
                 break
-    return {str(entry.port): replies}
+        return replies
+
+    groups = PATHS[server.engine]
+    found = in_parallel({names[0]: functools.partial(first_known, names) for names in groups})
+    return {str(entry.port): {path: reply for replies in found.values() for path, reply in replies.items()}}
 
 
 def packages_of(servers: List[Server]) -> Dict[str, Any]:
@@ -148,6 +154,7 @@ def look(params: Dict[str, Any]) -> Dict[str, Any]:
     stats = all_stats()
     servers = [with_config(server) for server in find_servers(stats)]
     ports = [int(port) for port in params["ports"]]
+    timeout_s = float(params["http_timeout_s"])
     results = in_parallel(
         {
             "gpus": query_gpus,
@@ -156,7 +163,7 @@ def look(params: Dict[str, Any]) -> Dict[str, Any]:
             "packages": lambda: packages_of(servers),
             "files": lambda: files_of(servers, list(params["files"])),
             "logs": lambda: logs_of(servers, list(params["logs"]), int(params["log_bytes"]), problems),
-            "http": lambda: [ask_server(server, ports) for server in servers] if params["http"] else [],
+            "http": lambda: [ask_server(server, ports, timeout_s) for server in servers] if params["http"] else [],
         }
     )
     described = describe(stats, servers, ports, gpu_holders(results["gpu_apps"]), problems, secrets)

@@ -36,7 +36,7 @@ mask_text() { # standard input to standard output
         -e 's/sk-[A-Za-z0-9_-]\{16,\}/***/g' -e 's/hf_[A-Za-z0-9]\{16,\}/***/g'
 }
 
-words() { tr '\000' '\n' <"$1" 2>$HIDE; } # a newline inside a word splits it: known, and rare
+words() { tr '\000' '\n' 2>$HIDE <"$1"; } # a newline inside a word splits it: known, and rare
 
 learn_secrets() { # $1: folder of a process
     hide=
@@ -89,7 +89,7 @@ link() { readlink "$1" 2>$HIDE; }
 
 tell_log() { # $1: path to open, $2: its name, $3: pid or nothing
     [ -f "$1" ] || return
-    size=$(wc -c <"$1" 2>$HIDE) || return
+    size=$(wc -c 2>$HIDE <"$1") || return
     printf 'log\t%s\t%s\t%s\n' "$2" "$((size))" "$3"
     if [ "$size" -le "$((2 * KEEP))" ]; then
         mask_text <"$1" | sed "s/^/head$TAB/"
@@ -128,7 +128,8 @@ FOUND=
 for folder in "$PROC"/[0-9]*; do
     pid=${folder##*/}
     [ "$pid" = $$ ] && continue
-    line=$(tr '\000' ' ' <"$folder/cmdline" 2>$HIDE)
+    [ -r "$folder/cmdline" ] || continue
+    line=$(tr '\000' ' ' 2>$HIDE <"$folder/cmdline")
     case $line in
     *specdoctor-probe*) continue ;;
     *sglang.launch_server* | *sglang::* | *"sglang serve"* | *vllm.entrypoints* | *"vllm serve"* | *VLLM::* | *llama-server* | *trtllm-serve*)
@@ -139,7 +140,7 @@ done
 for pid in $FOUND; do learn_secrets "$PROC/$pid"; done
 for pid in $FOUND; do tell_process "$pid"; done
 for pid in $FOUND; do
-    case $(tr '\000' ' ' <"$PROC/$pid/cmdline" 2>$HIDE) in *::*) continue ;; esac
+    case $(tr '\000' ' ' 2>$HIDE <"$PROC/$pid/cmdline") in *::*) continue ;; esac
     one=$(link "$PROC/$pid/fd/1")
     two=$(link "$PROC/$pid/fd/2")
     case $one in /dev/*) ;; /*) tell_log "$PROC/$pid/fd/1" "$one" "$pid" ;; esac

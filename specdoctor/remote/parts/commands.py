@@ -14,11 +14,14 @@ GPU_FIELDS = (
 OLDER_FIELDS = {"clocks_event_reasons.active": "clocks_throttle_reasons.active"}
 APP_FIELDS = "gpu_uuid,pid,used_memory"
 CSV = "--format=csv,noheader,nounits"
-OUTPUT_LIMIT = 1 << 20
+COMMAND_OUTPUT_LIMIT = 1 << 20
 
 
 def run_command(
-    argv: Sequence[str], timeout_s: float = 10.0, env: Optional[Dict[str, str]] = None, limit: int = OUTPUT_LIMIT
+    argv: Sequence[str],
+    timeout_s: float = 10.0,
+    env: Optional[Dict[str, str]] = None,
+    limit: int = COMMAND_OUTPUT_LIMIT,
 ) -> Dict[str, Any]:
     """{"argv", "exit_code", "stdout", "error"}: standard error goes into `error` when the command failed."""
     found: Dict[str, Any] = {"argv": list(argv), "exit_code": None, "stdout": "", "error": None}

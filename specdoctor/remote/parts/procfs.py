@@ -73,7 +73,15 @@ def all_pids() -> List[int]:
 
 
 def read_stat(pid: int) -> Optional[Stat]:
-    text = read_text(proc_path(pid, "stat"))
+    return _parsed_stat(read_text(proc_path(pid, "stat")))
+
+
+def own_stat(pid: int) -> Optional[Stat]:
+    """A process of our own, which a HOST_PROC that is kept by somebody else may not show yet."""
+    return read_stat(pid) or _parsed_stat(read_text("/proc/%d/stat" % pid))
+
+
+def _parsed_stat(text: Optional[str]) -> Optional[Stat]:
     if not text or ")" not in text:
         return None
     head, tail = text.rsplit(")", 1)
@@ -91,7 +99,7 @@ def read_stat(pid: int) -> Optional[Stat]:
 
 def alive(pid: int, start_ticks: int) -> bool:
     """Whether the very process that started at `start_ticks` still runs (a zombie does not)."""
-    stat = read_stat(pid)
+    stat = own_stat(pid)
     return stat is not None and stat.start_ticks == start_ticks and stat.state not in ("Z", "X")
 
 

@@ -52,7 +52,7 @@ def _reader_of_pipe(target: str, owner: int) -> List[Tuple[str, str, int]]:
             continue
         for number in numbers:
             path = link_of(pid, "fd/" + number) or ""
-            if int(number) > 0 and path.startswith("/") and not path.startswith(("/dev/", "/proc/")):
+            if number not in ("0", "2") and path.startswith("/") and os.path.isfile(path):
                 found.append((path, proc_path(pid, "fd/" + number), owner))
     return found
 

@@ -8,7 +8,7 @@ from typing import Any, Callable, Dict, List, Optional, Tuple
 from specdoctor.remote.parts.local_http import Endpoint, endpoint_of, get
 from specdoctor.remote.parts.procfs import alive, all_stats, argv_of, environ_of, listeners_of, text_of, tree_of
 
-STEP_S = 0.2
+WATCH_STEP_S = 0.2
 LOOK_S = 3.0
 QUIET_READY_S = 20.0
 LAST_WORDS_S = 15.0
@@ -84,8 +84,8 @@ class StartWatch:
                 self.exit_status = -os.WTERMSIG(status) if os.WIFSIGNALED(status) else os.WEXITSTATUS(status)
                 return True
         except ChildProcessError:
-            pass
-        return not alive(self.pid, self.start_ticks)
+            return not alive(self.pid, self.start_ticks)
+        return False
 
     def endpoint(self) -> Optional[Endpoint]:
         """Where the new server listens: on the wanted port, else on the lowest of its own."""
@@ -114,7 +114,7 @@ class StartWatch:
             if self._answers():
                 self.phases["ready"] = round(self.elapsed_s, 2)
                 return "ready", ""
-            time.sleep(STEP_S)
+            time.sleep(WATCH_STEP_S)
         return "timeout", "not ready after %d s; last phase: %s" % (self.elapsed_s, self.phase)
 
     def _answers(self) -> bool:
@@ -136,7 +136,7 @@ class StartWatch:
         return max(self.phases, key=lambda name: self.phases[name]) if self.phases else "starting"
 
     def _last_words(self) -> str:
-        time.sleep(STEP_S)
+        time.sleep(WATCH_STEP_S)
         self.read_log(to_the_end=True)
         how = "ended" if self.exit_status is None else "exited with code %d" % self.exit_status
         said = "; the log says: " + self.failure if self.failure else ""

@@ -10,7 +10,7 @@ import signal
 from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 
 from specdoctor.remote.parts.answer import Refusal
-from specdoctor.remote.parts.procfs import link_of, read_stat, status_of
+from specdoctor.remote.parts.procfs import link_of, own_stat, status_of
 from specdoctor.remote.parts.way_back import executable_of, numa_policy
 
 LIMIT_NUMBERS = {
@@ -173,7 +173,7 @@ class Prepared:
         os.close(report)
         for descriptor in set(streams):
             os.close(descriptor)
-        stat = read_stat(self.pid)
+        stat = own_stat(self.pid)
         self.start_ticks = stat.start_ticks if stat else 0
 
     def go(self) -> str:

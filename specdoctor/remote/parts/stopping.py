@@ -10,7 +10,7 @@ from specdoctor.remote.parts.commands import gpu_holders, gpu_memory_used, query
 from specdoctor.remote.parts.procfs import alive, all_stats, holders_of_port, port_is_held, tree_of
 
 KILL_WAIT_S = 30.0
-STEP_S = 0.1
+STOP_STEP_S = 0.1
 
 
 def _living(members: Dict[int, int]) -> List[int]:
@@ -49,13 +49,13 @@ def stop_tree(pid: int, start_ticks: int, timeout_s: float) -> Set[int]:
         _send(pid, signal.SIGTERM)
     deadline = time.monotonic() + timeout_s
     while _living(members) and time.monotonic() < deadline:
-        time.sleep(STEP_S)
+        time.sleep(STOP_STEP_S)
         _grow(members, pid)
     end = time.monotonic() + KILL_WAIT_S
     while _living(members) and time.monotonic() < end:
         for each in _living(members):
             _send(each, signal.SIGKILL)
-        time.sleep(STEP_S)
+        time.sleep(STOP_STEP_S)
         _grow(members, pid)
     left = _living(members)
     if left:
@@ -82,7 +82,7 @@ def wait_until_free(
         if not busy or time.monotonic() >= deadline:
             return busy
         note("waiting: " + busy)
-        time.sleep(5 * STEP_S)
+        time.sleep(5 * STOP_STEP_S)
 
 
 def _what_is_busy(port: int, pids: Set[int], before: Dict[str, Any], settle_mb: int) -> str:

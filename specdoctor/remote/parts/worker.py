@@ -3,11 +3,11 @@
 import os
 import time
 import traceback
-from typing import Any, Dict, Optional, Set, Tuple
+from typing import Any, Dict, List, Optional, Set, Tuple
 
 from specdoctor.remote.parts.answer import Refusal
 from specdoctor.remote.parts.launch_line import changed_argv, changed_env
-from specdoctor.remote.parts.procfs import all_stats, tree_of
+from specdoctor.remote.parts.procfs import alive, all_stats, argv_of, tree_of
 from specdoctor.remote.parts.redaction import mask_text
 from specdoctor.remote.parts.run_dir import action_path, write_json
 from specdoctor.remote.parts.run_servers import Ref, running
@@ -33,6 +33,7 @@ def new_state(kind: str, order: Dict[str, Any], server: Optional[Ref]) -> Dict[s
         "stop_s": 0.0,
         "stopped": False,
         "launched": None,
+        "let_go": False,
         "logs": [],
         "notes": {},
         "outcome": None,
@@ -64,6 +65,8 @@ class Worker:
                 self.finish("failed", "the worker broke: " + traceback.format_exc(limit=3)[-600:])
 
     def carry_out(self) -> Tuple[str, str]:
+        if self.state["launched"] and not self.state["let_go"] and not self.became_server():
+            self.save(launched=None)
         if not self.state["launched"]:
             busy = self.stop_what_runs()
             if busy.startswith("port"):
@@ -90,10 +93,10 @@ class Worker:
         return busy
 
     def launch(self, busy: str) -> None:
-        argv, env = list(self.record["argv"]), dict(self.record["env"])
+        argv, env = self.words(), dict(self.record["env"])
         notes: Dict[str, str] = {}
         if self.state["kind"] == "launch":
-            argv, env = changed_argv(argv, self.order["change"]), changed_env(env, self.order["change"])
+            env = changed_env(env, self.order["change"])
             log = "%s/action-%s.log" % (self.folder, self.order["action"])
             streams, logs = own_log_streams(log), [log]
         else:
@@ -108,6 +111,24 @@ class Worker:
         problem = prepared.go()
         if problem:
             raise Refusal("not-started", "the program could not be executed: " + problem)
+        self.save(let_go=True)
+
+    def became_server(self) -> bool:
+        """Whether the process that an earlier worker had prepared was let go before that worker was lost.
+
+        One that was not ends by itself, as the word it waits for cannot come any more.
+        """
+        launched = self.state["launched"]
+        while alive(launched["pid"], launched["start_ticks"]):
+            if argv_of(launched["pid"]) == self.words():
+                return True
+            time.sleep(0.1)
+        return False
+
+    def words(self) -> List[str]:
+        """The arguments to start with."""
+        argv = list(self.record["argv"])
+        return changed_argv(argv, self.order["change"]) if self.state["kind"] == "launch" else argv
 
     def watch(self) -> Tuple[str, str]:
         launched = self.state["launched"]

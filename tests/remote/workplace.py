@@ -1,0 +1,170 @@
+"""A fake server as a real process, and the remote programs run on it by the oldest Python that this machine has."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+from specdoctor.operations.programs import ProgramName, joined_parts, program_text
+
+FAKES = Path(__file__).parent / "fakes"
+REAL_HOME = Path.home()
+
+
+def pythons() -> list[str]:
+    """This Python, and the oldest other one from 3.6 on that is installed here."""
+    candidates = [shutil.which(f"python3.{minor}") for minor in range(6, 11)]
+    candidates += [str(path) for path in sorted(REAL_HOME.glob(".pyenv/versions/3.[6-9].*/bin/python"))]
+    for candidate in candidates:
+        if (
+            candidate
+            and subprocess.run([candidate, "-c", "import ssl"], check=False, capture_output=True).returncode == 0
+        ):
+            return [candidate, sys.executable]
+    return [sys.executable]
+
+
+PYTHONS = pythons()
+PYTHON = PYTHONS[0]
+
+
+def free_port() -> int:
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return int(listener.getsockname()[1])
+
+
+def start_ticks(pid: int) -> int:
+    return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19])
+
+
+def is_alive(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
+    except OSError:
+        return False
+
+
+def children(pid: int) -> list[int]:
+    return [int(word) for word in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
+def wait_for(what: Callable[[], Any], limit_s: float = 15.0) -> Any:
+    """The first true value of `what`; fails the test after `limit_s`."""
+    deadline = time.monotonic() + limit_s
+    while time.monotonic() < deadline:
+        found = what()
+        if found:
+            return found
+        time.sleep(0.02)
+    raise AssertionError(f"waited {limit_s} s in vain")
+
+
+def end_sessions_of(root: Path) -> None:
+    """End whatever still runs in this test's folder (its own processes, by their working directory)."""
+    for entry in Path("/proc").iterdir():
+        try:
+            if entry.name.isdigit() and (entry / "cwd").readlink().is_relative_to(root):
+                os.kill(int(entry.name), signal.SIGKILL)
+        except OSError:
+            continue
+
+
+@dataclass
+class FakeServer:
+    """A running fake: its process, port, log and launch line."""
+
+    pid: int
+    port: int
+    log: Path
+    argv: list[str]
+    process: subprocess.Popen[bytes]
+
+    @property
+    def ref(self) -> dict[str, int]:
+        return {"pid": self.pid, "start_ticks": start_ticks(self.pid), "port": self.port}
+
+
+@dataclass
+class Workplace:
+    """One test's host: a folder for everything, and the programs run as over a connection."""
+
+    root: Path
+    env: dict[str, str] = field(default_factory=dict)
+    servers: list[FakeServer] = field(default_factory=list)
+
+    def start(self, *flags: str, ready: bool = True, env: dict[str, str] | None = None, **popen: Any) -> FakeServer:
+        port = free_port()
+        argv = [sys.executable, "-m", "sglang.launch_server", "--port", str(port), *flags]
+        log = self.root / f"server-{port}.log"
+        surroundings = {"PATH": os.environ["PATH"], "PYTHONPATH": str(FAKES), "HOME": str(self.root), **(env or {})}
+        with log.open("ab") as stream:
+            popen = {"stdin": subprocess.DEVNULL, "stdout": stream, "stderr": subprocess.STDOUT, **popen}
+            process = subprocess.Popen(argv, cwd=self.root, env=surroundings, start_new_session=True, **popen)
+        server = FakeServer(process.pid, port, log, argv, process)
+        self.servers.append(server)
+        if ready:
+            wait_for(lambda: "ready to roll" in log.read_text())
+        return server
+
+    def command(self, python: str = PYTHON) -> list[str]:
+        return [python, "-I", "-S", "-B", "-"]
+
+    def surroundings(self) -> dict[str, str]:
+        return {"PATH": os.environ["PATH"], "HOME": str(self.root), **self.env}
+
+    def raw(
+        self, name: ProgramName, params: dict[str, Any], python: str = PYTHON
+    ) -> subprocess.CompletedProcess[bytes]:
+        text = program_text(name, params).encode()
+        return subprocess.run(
+            self.command(python), input=text, capture_output=True, env=self.surroundings(), timeout=60, check=False
+        )
+
+    def run(self, name: ProgramName, params: dict[str, Any], python: str = PYTHON) -> dict[str, Any]:
+        """The document that a program prints; anything on standard error but progress fails the test."""
+        done = self.raw(name, params, python)
+        noise = [line for line in done.stderr.splitlines() if not line.startswith(b'{"progress"')]
+        assert noise == []
+        document: dict[str, Any] = json.loads(done.stdout)
+        return document
+
+    def proc_view(self, *pids: int) -> Path:
+        """A HOST_PROC in which only these processes (and the machine itself) can be seen."""
+        view = self.root / "proc"
+        view.mkdir(exist_ok=True)
+        for name in ["stat", "meminfo", "loadavg", "cpuinfo", "sys", "net", *map(str, pids)]:
+            if not (view / name).is_symlink():
+                (view / name).symlink_to(f"/proc/{name}")
+        self.env["HOST_PROC"] = str(view)
+        return view
+
+
+def opened(root: Path) -> Iterator[Workplace]:
+    """A workplace whose processes end with the test, whatever they have been restarted as."""
+    workplace = Workplace(root)
+    yield workplace
+    for server in workplace.servers:
+        for pid in [*(children(server.pid) if is_alive(server.pid) else []), server.pid]:
+            if is_alive(pid):
+                os.kill(pid, signal.SIGKILL)
+        server.process.wait()
+    end_sessions_of(root)
+
+
+def loaded(name: str) -> SimpleNamespace:
+    """The names of one remote module with all its parts, made from the joined text as the host sees it."""
+    names: dict[str, Any] = {"__name__": f"remote.{name}"}
+    exec(compile(joined_parts(name), f"<{name}>", "exec"), names)
+    return SimpleNamespace(**names)
