@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from pathlib import Path, PurePosixPath
 
 from specdoctor.analysis.symptom import read_symptom
 from specdoctor.app.bounding import computed, known
@@ -154,7 +155,7 @@ def _snapshot(run: Run, action: str) -> Outcome:
             state=view.state,
             version=view.version,
             version_range=view.version_range,
-            summary=f"{view.engine} {version}, {view.model_path}, {spec}",
+            summary=f"{view.engine} {version}, {_models(view)}, {spec}",
             evidence=evidence,
         )
     )
@@ -162,6 +163,13 @@ def _snapshot(run: Run, action: str) -> Outcome:
         for claim in read_symptom(run.ledger.settings.symptom).claims:
             run.emit(ev.ClaimStated(claim=claim))
     return "done", f"{view.engine} {version} is {view.state}: {spec}", (evidence,)
+
+
+def _models(view: ServerView) -> str:
+    """Target and drafter by the names of their folders."""
+    target = PurePosixPath(view.model_path or "model unknown").name
+    drafter = PurePosixPath(view.draft_path).name if view.draft_path and view.draft_path != view.model_path else ""
+    return f"{target} with {drafter}" if drafter else target
 
 
 def _keep_facts(run: Run, action: str, facts: Facts, view: ServerView | None) -> str:
@@ -326,8 +334,6 @@ def _bench(run: Run, action: str, move: Bench) -> Outcome:
 
 
 def _plan(run: Run, action: str, move: Bench) -> BenchPlan:
-    from pathlib import Path
-
     assert run.scene is not None
     settings, view = run.ledger.settings, run.scene.view
     chosen = settings.prompt_file or "mixed"

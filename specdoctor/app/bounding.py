@@ -150,5 +150,6 @@ def _longer(facts: Known, bound: Bound, hypothesis: Hypothesis, evidence: str, a
         high=bound.throughput.high,
         claim=prediction.value,
         refuted=refuted,
+        speaks_of=(hypothesis.id,),
         refutes=(hypothesis.id,) if refuted else (),
     )

@@ -45,7 +45,7 @@ def _longer_chain(view: ServerView, rewrite: Rewrite) -> Remedy | None:
     if view.spec is None or view.spec.topk != 1:
         return None
     setting = SpecSetting(algorithm=view.spec.algorithm, draft_steps=asked - 1, topk=1, draft_tokens=asked)
-    return Remedy(label=f"{asked - 1} steps ({asked} draft tokens, as asked)", setting=setting)
+    return Remedy(label=f"{asked - 1} steps, {asked} draft tokens as asked", setting=setting)
 
 
 def _fix(rewrite: Rewrite, remedy: Remedy | None) -> str:

@@ -185,7 +185,7 @@ class Measured(_Event):
 
 
 class BoundComputed(_Event):
-    """What arithmetic says before a launch. `refutes` names hypotheses whose claim lies outside the bound."""
+    """What arithmetic says before a launch. `speaks_of`: the hypotheses it is about; `refutes`: those it excludes."""
 
     kind: Literal["bound.computed"] = "bound.computed"
     evidence: str
@@ -199,6 +199,7 @@ class BoundComputed(_Event):
     high: float
     claim: float
     refuted: bool
+    speaks_of: tuple[str, ...] = ()
     refutes: tuple[str, ...] = ()
 
 

@@ -27,11 +27,12 @@ class SnapshotRequest(Frozen):
 
 
 class Progress(Frozen):
-    """One step of a long operation: a phase in few words, done of total where known, seconds left where known."""
+    """One step of a long operation: a phase in few words, done of total (in `unit`) and seconds left where known."""
 
     phase: str
     done: float | None = None
     total: float | None = None
+    unit: str = ""
     eta_s: float | None = None
 
 

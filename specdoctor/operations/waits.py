@@ -99,3 +99,8 @@ def heard(line: str, on_progress: OnProgress, started: float, now: float) -> Non
         return
     left = (total - done) * (now - started) / done if done else None
     on_progress(Progress(phase=str(progress.get("stage")), done=done, total=total, eta_s=left))
+
+
+def _whole(seconds: float | None) -> float | None:
+    """Seconds without a fraction, for progress lines."""
+    return None if seconds is None else float(round(seconds))

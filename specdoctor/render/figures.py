@@ -77,9 +77,23 @@ def answering(hypothesis: Hypothesis, ledger: Ledger) -> Measurement | None:
     return candidates[-1] if candidates else None
 
 
-def refuting_bound(hypothesis: Hypothesis, ledger: Ledger) -> BoundComputed | None:
-    """The computed bound that refutes a hypothesis, if one does."""
-    return next((b for b in reversed(ledger.bounds) if b.refuted and hypothesis.id in b.refutes), None)
+def bounds_on(hypothesis: Hypothesis, ledger: Ledger) -> list[BoundComputed]:
+    """The latest bound on a hypothesis' claim from typed figures, and from measured ones, where there are such."""
+    about = [b for b in ledger.bounds if hypothesis.id in b.speaks_of or hypothesis.id in b.refutes]
+    return [
+        [b for b in about if b.basis == basis][-1]
+        for basis in ("typed", "measured")
+        if basis in {b.basis for b in about}
+    ]
+
+
+def bound_words(bound: BoundComputed) -> str:
+    """`at most 88.7 by arithmetic on typed figures: excluded if these are exact`."""
+    spread = "" if bound.low == bound.high else f" ({amount(bound.low)}-{amount(bound.high)})"
+    told = "excludes it" if bound.refuted else "does not exclude it"
+    if bound.refuted and bound.basis == "typed":
+        told = "excludes it if they are exact"
+    return f"at most {amount(bound.value)}{spread} by arithmetic on {bound.basis} figures, which {told}"
 
 
 def predicted(hypothesis: Hypothesis) -> str:
@@ -88,7 +102,7 @@ def predicted(hypothesis: Hypothesis) -> str:
     if p is None:
         return ""
     if p.metric == "reading" or p.value is None:
-        return f"predicted {p.sentence}"
+        return f"expected {p.sentence}" if hypothesis.status is Status.OPEN else ""
     return f"predicted {p.op} {amount(p.value)} {UNITS[p.metric]}"
 
 
@@ -99,14 +113,13 @@ def result(hypothesis: Hypothesis, ledger: Ledger) -> str:
     value = figure(measurement, p.metric) if p is not None and measurement is not None else None
     if measurement is not None and value is not None:
         return f"measured {amount(value)} ({measurement.launch})"
-    bound = refuting_bound(hypothesis, ledger)
-    return f"{amount(bound.low)} to {amount(bound.high)} by arithmetic ({bound.about})" if bound else ""
+    return "; ".join(bound_words(b) for b in bounds_on(hypothesis, ledger))
 
 
 def prediction_and_result(hypothesis: Hypothesis, ledger: Ledger) -> str:
     """`predicted >= 90 tok/s, measured 46.7 (15 steps)`; for a decision without figures, its reason."""
     parts = [predicted(hypothesis), result(hypothesis, ledger)]
-    if hypothesis.status is not Status.OPEN and not parts[1]:
+    if hypothesis.status is not Status.OPEN and not parts[1] and hypothesis.because != hypothesis.claim:
         parts[1] = hypothesis.because
     return ", ".join(p for p in parts if p)
 

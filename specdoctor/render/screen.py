@@ -266,7 +266,8 @@ def progress_parts(progress: Progress, *, age_s: float = 0.0) -> list[str]:
     """Phase, how much of how much, and the time left, as far as they are known."""
     parts = [progress.phase]
     if progress.done is not None:
-        total = f" of {amount(progress.total)}" if progress.total is not None else " so far"
+        unit = f" {progress.unit}" if progress.unit else ""
+        total = f" of {amount(progress.total)}{unit}" if progress.total is not None else f"{unit} so far"
         parts.append(f"{amount(progress.done)}{total}")
     if progress.eta_s is not None:
         left = progress.eta_s - age_s
