@@ -59,8 +59,8 @@ class Order:
         left = max(0.0, total - elapsed_s) if total is not None and elapsed_s is not None else total
         return Progress(
             phase=str(self.state.get("phase")),
-            done=round(elapsed_s),
-            total=total and round(total),
+            done=_whole(elapsed_s),
+            total=_whole(total),
             unit="s",
             eta_s=left,
         )
