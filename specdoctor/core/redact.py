@@ -14,11 +14,11 @@ _WORDS = r"(?:api[-_]?key|admin[-_]?api[-_]?key|secret|password|passwd|credentia
 _TOKEN = r"(?:(?:hf|hub|auth|access|bearer|github|api|session|refresh|id)[-_]?token|^token$)"
 _SECRET_NAME = re.compile(rf"(?:{_WORDS}|{_TOKEN})", re.IGNORECASE)
 _FLAG = re.compile(
-    rf"(--[\w-]*(?:{_WORDS}|(?:hf|hub|auth|access|api)[-_]token)[\w-]*)(=|\s+)(\"[^\"]*\"|'[^']*'|[^\s\"',;)\]}}\\]+)",
+    rf"(--[\w-]*(?:{_WORDS}|(?:hf|hub|auth|access|api)[-_]token)[\w-]*)(=|\s+)(?![\"']?\$\w)(\"[^\"]*\"|'[^']*'|[^\s\"',;)\]}}\\]+)",
     re.I,
 )
 _ENV = re.compile(
-    rf"\b(\w*(?:{_WORDS}|(?:hf|hub|auth|access|api)_?token)\w*)(=)(?!(?:None|True|False|null)\b)(\"[^\"]*\"|'[^']*'|[^\s\"',;)\]}}\\]+)",
+    rf"\b(\w*(?:{_WORDS}|(?:hf|hub|auth|access|api)_?token)\w*)(=)(?!(?:None|True|False|null)\b|[\"']?\$\w)(\"[^\"]*\"|'[^']*'|[^\s\"',;)\]}}\\]+)",
     re.I,
 )
 _JSON = re.compile(

@@ -35,6 +35,8 @@ def test_secret_values_are_masked(text: str) -> None:
         "speculative_num_draft_tokens=2, max_total_tokens=None, api_key=None",
         "--tokenizer-path /models/x --max-total-tokens 5",
         "#token: 120, token usage: 0.00",
+        '--api-key "$SGLANG_API_KEY" --port 30000',
+        "--api-key $SGLANG_API_KEY",
     ],
 )
 def test_ordinary_arguments_are_kept(text: str) -> None:

@@ -1,0 +1,5 @@
+"""`python -m specdoctor`."""
+
+from specdoctor.cli.main import run
+
+run()
