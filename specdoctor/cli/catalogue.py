@@ -38,7 +38,7 @@ def checks(json: opt.Json = False) -> None:
 
 
 def playbooks(json: opt.Json = False) -> None:
-    """List the playbooks: those that come with specdoctor, and those in ./playbooks.
+    """List the playbooks of specdoctor and of ./playbooks.
 
     \b
     Examples:

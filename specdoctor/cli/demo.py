@@ -23,7 +23,7 @@ def demo(
     keep: Annotated[bool, typer.Option("--keep", help="Leave the practice host's files behind.")] = False,
     json: opt.Json = False,
 ) -> None:
-    """Watch an investigation from symptom to verdict; needs no GPU and no setup.
+    """Watch an investigation on a practice host; needs no GPU.
 
     Starts a practice host, then does what `specdoctor investigate` would do there, with the symptom and the options
     that its user would type. Nothing but the practice host is touched.

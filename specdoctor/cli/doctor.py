@@ -26,9 +26,10 @@ def doctor(
     targets: opt.TargetsFile = None,
     json: opt.Json = False,
 ) -> None:
-    """See what is possible on a target: way in, Python, GPUs, servers, versions, permissions, and each risk tier.
+    """See what is possible on a target, without changing it.
 
-    Only reads. Exit code: 0 a server was found, 5 none was found or the host cannot be reached.
+    Looks at the way in, Python, GPUs, servers, versions and permissions, and says what each risk tier could do.
+    Exit code: 0 a server was found, 5 none was found or the host cannot be reached.
 
     \b
     Examples:

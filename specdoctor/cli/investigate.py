@@ -54,7 +54,7 @@ def investigate(
     ] = None,
     json: opt.Json = False,
 ) -> None:
-    """Find out why speculative decoding on a server is slow, or wrong.
+    """Find out why speculative decoding is slow on a server.
 
     Reads first, asks before it benchmarks or restarts (unless --allow says so), puts the server back, and ends with a
     verdict that cites its evidence. Events, artefacts and a report go to transcripts/RUN/ in the current folder.
@@ -63,11 +63,11 @@ def investigate(
 
     \b
     Examples:
-      specdoctor investigate ssh://gpu-7 --symptom "EAGLE-3: 57 tok/s, 90 without"
-      specdoctor investigate eagle-a --allow restart --symptom "slower than before"
+      specdoctor investigate ssh://gpu-7 --symptom "57 tok/s, 90 without"
+      specdoctor investigate eagle-a --allow restart --symptom "slow"
       specdoctor investigate --resume 7f3c --allow restart
       specdoctor probe --print | ssh gpu-7 python3 - > facts.json
-      specdoctor investigate --from facts.json --symptom "accept length is 1.6"
+      specdoctor investigate --from facts.json --symptom "slow"
     """
     given = {
         "symptom": symptom,

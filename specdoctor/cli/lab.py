@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from specdoctor.lab.world import World
 
 app = typer.Typer(
-    help="Practise on a host that specdoctor starts itself: a real SSH server on loopback, no GPU needed.",
+    help="Practise on a host that specdoctor starts itself.\n\nIt is a real SSH server on loopback; no GPU is needed.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )

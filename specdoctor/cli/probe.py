@@ -24,7 +24,9 @@ def probe(
     interpreter: opt.Interpreter = None,
     targets: opt.TargetsFile = None,
 ) -> None:
-    """Print what can be read on a host as one JSON document; nothing is judged, secrets are masked there.
+    """Print what can be read on a host as one JSON document.
+
+    Nothing is judged or changed; secrets are masked on the host, before they travel.
 
     \b
     Examples:

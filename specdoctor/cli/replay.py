@@ -50,16 +50,18 @@ def replay(
     targets: opt.TargetsFile = None,
     json: opt.Json = False,
 ) -> None:
-    """Carry out a playbook on a server, by the same loop and rules as an investigation.
+    """Carry out a playbook on a server and judge what it expected.
 
-    A playbook states in its head what it may do (`allow`); --allow holds it to less.
+    It goes by the same loop and rules as an investigation. A playbook states in its head what it may do (`allow`);
+    --allow holds it to less.
 
     Exit code: 0 all expectations met, 1 one was not, 2 faults in the playbook, 3 one could not be judged.
 
     \b
     Examples:
       specdoctor replay read-only-checkup --target ssh://gpu-7
-      specdoctor replay playbooks/eagle3-slower-than-baseline.yaml --target eagle-a --json
+      specdoctor replay eagle3-slower-than-baseline --target eagle-a
+      specdoctor replay playbooks/mine.yaml --target eagle-a --json
     """
     from specdoctor import assembly
     from specdoctor.cli.playbook_files import playbook_path

@@ -28,7 +28,7 @@ def review(
     ] = None,
     json: opt.Json = False,
 ) -> None:
-    """Read a run again: verdict, hypotheses, measurements, timeline, and each piece of evidence.
+    """Read a run again: verdict, hypotheses, evidence.
 
     \b
     Examples:

@@ -22,7 +22,8 @@ class TomlPlaces:
         for number, line in enumerate(self._lines, start=1):
             if header := _HEADER.match(line):
                 table = _keys(header.group("keys"))
-                self._places.setdefault(table, (number, header.start("keys") + 1))
+                for size in range(1, len(table) + 1):
+                    self._places.setdefault(table[:size], (number, header.start("keys") + 1))
             elif assigned := _ASSIGNED.match(line):
                 path = (*table, *_keys(assigned.group("keys")))
                 self._places.setdefault(path, (number, len(assigned.group("lead")) + 1))

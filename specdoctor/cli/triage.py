@@ -28,7 +28,9 @@ def triage(
     symptom: opt.Symptom = None,
     json: opt.Json = False,
 ) -> None:
-    """Judge the files of a server by the rules of an investigation; no SSH, nothing is run.
+    """Judge the files of a server; no SSH, nothing is run.
+
+    The reader and the rules are those of an investigation.
 
     Exit code: 0 a cause or healthy, 3 not enough evidence in these files.
 

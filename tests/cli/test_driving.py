@@ -1,0 +1,122 @@
+"""Driving a run: lock, report, and the server put back when something fails that nobody expected."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pytest
+
+from specdoctor import assembly
+from specdoctor.app.run import Run
+from specdoctor.cli.driving import drive
+from specdoctor.core.errors import EXIT_INTERRUPTED, StoreError
+from specdoctor.core.events import RunSettings
+from specdoctor.core.ledger import fold
+from specdoctor.core.model import Risk
+from specdoctor.core.moves import Move
+from specdoctor.core.ports import Briefing
+from specdoctor.lab.simulation import SimulatedHost
+from specdoctor.lab.world import World
+from specdoctor.planners.rules import RulePlanner
+from specdoctor.store.mirrored import MirroredStore
+from tests.app.investigating import Scripted, Silent
+
+
+class Broken(Exception):
+    """A failure that no part of specdoctor expects."""
+
+
+class AfterRestart(RulePlanner):
+    """Plans by the rules until the first restart is made, then does what `then` says."""
+
+    def __init__(self, then: str) -> None:
+        self.then = then
+
+    def propose(self, briefing: Briefing) -> Sequence[Move]:
+        ledger = briefing.ledger
+        if ledger.relaunches and not ledger.restores:
+            if self.then == "fail":
+                raise Broken
+            os.kill(os.getpid(), signal.SIGINT)
+        return super().propose(briefing)
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[MirroredStore]:
+    opened = assembly.open_store(database=tmp_path / "runs.db", transcripts=tmp_path / "transcripts")
+    yield opened
+    assembly.close_store(opened)
+
+
+def run_on(world: str, store: MirroredStore, *, then: str = "") -> Run:
+    host = SimulatedHost(World.from_yaml(world), seed=1)
+    settings = RunSettings(symptom=World.from_yaml(world).ask.symptom, allow=Risk.RESTART)
+    run = assembly.new_run(
+        store=store,
+        operations=host,
+        settings=settings,
+        onlooker=Silent(),
+        approver=Scripted(),
+        clock=host.clock,
+    )
+    run.planner = AfterRestart(then) if then else run.planner
+    return run
+
+
+def test_a_run_leaves_events_artefacts_and_a_report(store: MirroredStore, tmp_path: Path) -> None:
+    run = run_on("healthy", store)
+    assert drive(run, store) == 0
+    folder = tmp_path / "transcripts" / run.id
+    assert (folder / "events.jsonl").read_text().count("\n") == len(list(store.events(run.id)))
+    assert "healthy" in (folder / "report.md").read_text()
+    assert any((folder / "artefacts").iterdir())
+
+
+def test_a_failure_nobody_expected_still_puts_the_server_back(
+    store: MirroredStore, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = run_on("kimi-k2.5-eagle3", store, then="fail")
+    with pytest.raises(Broken):
+        drive(run, store)
+    ledger = fold(store.events(run.id))
+    assert ledger.relaunches
+    assert ledger.restored is True
+    assert "putting the server back first" in capsys.readouterr().err
+    assert (store.transcript.directory(run.id) / "report.md").exists()
+
+
+def test_an_interrupt_puts_the_server_back_and_says_so(store: MirroredStore, capfd: pytest.CaptureFixture[str]) -> None:
+    run = run_on("kimi-k2.5-eagle3", store, then="interrupt")
+    assert drive(run, store) == EXIT_INTERRUPTED
+    ledger = fold(store.events(run.id))
+    assert ledger.restored is True
+    assert ledger.ended is not None
+    assert ledger.ended.exit_code == EXIT_INTERRUPTED
+    assert "interrupted: putting the server back" in capfd.readouterr().err
+
+
+def test_a_run_is_driven_once_at_a_time(store: MirroredStore) -> None:
+    run = run_on("healthy", store)
+    with store.store.lock(run.id), pytest.raises(StoreError, match="already driven"):
+        drive(run, store)
+
+
+def test_a_new_run_writes_its_settings_first(store: MirroredStore) -> None:
+    host = SimulatedHost(World.from_yaml("healthy"), seed=1)
+    run = assembly.new_run(
+        store=store,
+        operations=host,
+        settings=RunSettings(symptom="slow"),
+        onlooker=Silent(),
+        approver=Scripted(),
+        clock=host.clock,
+    )
+    assert assembly.stored_start(store, run.id).settings.symptom == "slow"
+    again = assembly.resumed_run(
+        run.id, store=store, operations=host, onlooker=Silent(), approver=Scripted(), clock=host.clock
+    )
+    assert again.id == run.id
+    assert again.ledger.started is None

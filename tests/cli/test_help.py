@@ -1,0 +1,80 @@
+"""What the program says of itself, and how fast."""
+
+from __future__ import annotations
+
+import re
+import statistics
+import subprocess
+import sys
+import time
+
+import pytest
+import typer
+from typer.main import get_command
+
+from specdoctor import __version__
+from specdoctor.cli.main import app
+from specdoctor.core.events import RunSettings
+from tests.cli.conftest import Command
+
+COMMANDS = (
+    "demo doctor investigate replay review runs check checks playbooks probe triage".split()  # one word each
+)
+HELP_LIMIT_S = 0.3
+
+
+def test_help_answers_at_once() -> None:
+    took: list[float] = []
+    for _ in range(5):
+        begun = time.perf_counter()
+        code = "import sys; sys.argv = ['specdoctor', '--help']; from specdoctor.cli.main import run; run()"
+        subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, timeout=60)
+        took.append(time.perf_counter() - begun)
+    assert statistics.median(took) < HELP_LIMIT_S, took
+
+
+def test_every_command_is_listed(specdoctor: Command) -> None:
+    shown = specdoctor("--help")
+    assert shown.exit_code == 0
+    for name in (*COMMANDS, "lab"):
+        assert re.search(rf"^  {name} ", shown.stdout, re.MULTILINE), name
+    assert "--install-completion" in shown.stdout
+
+
+@pytest.mark.parametrize("words", [(name,) for name in COMMANDS] + [("lab", "up"), ("lab", "list"), ("lab", "schema")])
+def test_each_help_has_an_example(specdoctor: Command, words: tuple[str, ...]) -> None:
+    shown = specdoctor(*words, "--help")
+    assert shown.exit_code == 0
+    assert "Examples:\n" in shown.stdout
+    assert f"    specdoctor {' '.join(words)}" in shown.stdout.partition("Examples:\n")[2]
+    assert max(len(line) for line in shown.stdout.splitlines()) <= 80
+
+
+def test_the_version_is_told(specdoctor: Command) -> None:
+    assert specdoctor("--version").stdout == f"specdoctor {__version__}\n"
+
+
+def test_the_defaults_that_help_names_are_those_of_a_run() -> None:
+    command = get_command(app).get_command(typer.Context(get_command(app)), "investigate")  # type: ignore[attr-defined]
+    told = {
+        name: match.group(1)
+        for parameter in command.params
+        if (name := parameter.name) and (match := re.search(r"\[default: ([\w.]+)\]$", parameter.help or ""))
+    }
+    settings = RunSettings()
+    assert told == {
+        "max_restarts": str(settings.max_restarts),
+        "max_minutes": f"{settings.max_minutes:g}",
+        "concurrency": str(settings.concurrency),
+        "requests": str(settings.requests),
+        "prompts": "mixed",
+        "form": settings.form,
+    }
+
+
+def test_a_mistyped_command_and_option_are_usage_errors(specdoctor: Command) -> None:
+    wrong = specdoctor("investigat")
+    assert wrong.exit_code == 2
+    assert "investigate" in wrong.stderr
+    assert specdoctor("runs", "--jsn").exit_code == 2
+    assert specdoctor("investigate", "ssh://x", "--allow", "everything").exit_code == 2

@@ -1,0 +1,54 @@
+"""Signals while a run is driven: said, raised, and never in the middle of an event."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+
+import pytest
+
+from specdoctor.cli.interrupts import interrupts
+
+
+def signalled(number: signal.Signals) -> None:
+    """Send a signal to this process and wait; a handler may leave by an exception."""
+    os.kill(os.getpid(), number)
+    time.sleep(1.0)
+
+
+def nothing() -> None:
+    """A function that no signal lands in."""
+
+
+def test_the_first_says_what_happens_and_the_second_how_to_go_on(capfd: pytest.CaptureFixture[str]) -> None:
+    with interrupts(first=lambda: "putting it back", then="left at once", whole=nothing.__code__):
+        for number in (signal.SIGINT, signal.SIGTERM):
+            with pytest.raises(KeyboardInterrupt):
+                signalled(number)
+    assert capfd.readouterr().err == "\nputting it back\n\nleft at once\n"
+
+
+def test_a_signal_in_the_middle_of_an_event_waits_for_its_end() -> None:
+    finished: list[str] = []
+
+    def emit() -> None:
+        os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(0.1)
+        finished.append("written")
+
+    def emit_and_go_on() -> None:
+        emit()
+        time.sleep(5.0)
+        finished.append("gone on")
+
+    with interrupts(first=lambda: "stopping", then="", whole=emit.__code__), pytest.raises(KeyboardInterrupt):
+        emit_and_go_on()
+    assert finished == ["written"]
+
+
+def test_the_handlers_of_before_are_back_afterwards() -> None:
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGALRM)}
+    with interrupts(first=lambda: "", then="", whole=nothing.__code__):
+        assert signal.getsignal(signal.SIGINT) != before[signal.SIGINT]
+    assert {number: signal.getsignal(number) for number in before} == before
