@@ -13,8 +13,7 @@ from specdoctor.engines.sglang_prefix import quote_from, split_line
 
 # A line that may belong to a failure holds one of these; everything else is never looked at twice.
 SUSPECT = ("rror", "xception", "Traceback", "igquit", "SIGQUIT", "exit code", "Killed", "include_parent=True")
-_EXCEPTION = re.compile(r"(?:[A-Za-z_][\w.]*\.)?[A-Z]\w*(?:Error|Exception|Interrupt|Exit|Timeout|NotFound)\b(?::.*)?$")
-_ARGPARSE = re.compile(r"[\w./ -]+: error: (?:argument|unrecognized|ambiguous|the following)")
+_ARGPARSE = re.compile(r": error: (?:argument|unrecognized|ambiguous|the following)")
 _BIND = re.compile(r"\[Errno 98\]|address already in use|EADDRINUSE")
 _FATAL = re.compile(
     r"Scheduler hit an exception|Received sigquit from a child|SIGQUIT received|scheduler died during initialization"
@@ -24,6 +23,7 @@ _CHAIN = ("During handling of the above exception", "The above exception was the
 _SIGTERM = "SIGTERM received"
 _MAX_BLOCK_LINES = 400
 _LAST_WORDS = 12
+_MAX_MESSAGE = 4000
 _OWN_KILL = "kill_process_tree called"
 _OWN_KILL_NOTE = "; the exit code -9 (137) that follows is the launcher ending its own processes, not the OOM killer"
 
@@ -54,7 +54,8 @@ def is_suspect(line: str) -> bool:
 
 
 def _message(lines: Sequence[str], number: int) -> str:
-    return split_line(lines[number - 1]).message
+    """The beginning of a message: what tells a failure stands there, and no line may cost more than that."""
+    return split_line(lines[number - 1][:_MAX_MESSAGE]).message
 
 
 def _read_block(lines: Sequence[str], first: int) -> tuple[_Block, int]:

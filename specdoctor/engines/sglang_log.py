@@ -18,7 +18,7 @@ from specdoctor.engines.sglang_decode import DecodeLine, parse_decode, rate_mean
 from specdoctor.engines.sglang_effect import predict
 from specdoctor.engines.sglang_failure import Suspects, find_failure, is_suspect
 from specdoctor.engines.sglang_notices import MAX_PER_KIND, find_notice
-from specdoctor.engines.sglang_prefix import StampClock, quote_from, split_line
+from specdoctor.engines.sglang_prefix import StampClock, after_bars, quote_from, split_line
 from specdoctor.engines.sglang_proofs import (
     ARGUMENT_SPANS,
     DECODE_WORDINGS,
@@ -42,6 +42,7 @@ _ACCESS = ' HTTP/1.1" '
 _MAX_DECODE_LINES = 200_000
 _LAST_LINES = 20
 _PROOF_LINES = 5
+_MAX_MESSAGE = 4000
 
 
 @dataclass
@@ -125,14 +126,15 @@ class _LogReader:
         access = _ACCESS in raw
         if access and "/server_info" not in raw:
             return
-        line = split_line(raw)
+        line = split_line(after_bars(raw))
+        whole, line.message = line.message, line.message[:_MAX_MESSAGE]
         at = self._clock.seconds(line.stamp) if line.stamp else None
         if start.startup.first_at is None:
             start.startup.first_at = at
         self._prove(LINE_WORDINGS, line.message, number, raw)
         if access:
             return
-        self._take_milestones(number, raw, line.message, at)
+        self._take_milestones(number, raw, whole, at)
         if any(word in line.message for word in STARTUP_WORDS):
             start.startup.take(line.message, line=number, at=at, rank=line.rank)
         if any(word in raw for word in _PAUSES):

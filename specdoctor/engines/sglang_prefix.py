@@ -19,6 +19,7 @@ _CARRIERS = (
 _STAMP = re.compile(r"\[(?P<ts>\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?:\.\d{3})?)(?P<ranks>(?: [A-Z_]+\d+)*)\] ?")
 _CARRIER_START = re.compile(r"[\d(A-Za-z]")
 MAX_QUOTE = 300
+_MAX_TAIL = 4000
 
 
 @dataclass(slots=True)
@@ -54,6 +55,18 @@ def split_line(raw: str) -> LogLine:
     if match is not None:
         return LogLine(text[match.end() :], match["ts"], match["ranks"].strip())
     return LogLine(text[at:])
+
+
+def after_bars(raw: str) -> str:
+    """What stands in a line after progress bars, which end in bare carriage returns or run into a stamped message."""
+    text = raw.rstrip("\r")
+    if "\r" in text:
+        text = text.rsplit("\r", 1)[-1]
+    if "%|" in text:
+        stamps = list(_STAMP.finditer(text[-_MAX_TAIL:]))
+        if stamps:
+            return text[-_MAX_TAIL:][stamps[-1].start() :]
+    return text
 
 
 def _docker_json(text: str) -> str:

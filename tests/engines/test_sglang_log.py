@@ -223,6 +223,14 @@ def test_lines_are_counted_by_newlines_and_last_words_hide_secrets() -> None:
     assert "sesame" not in reading.last_lines[-1]
 
 
+def test_a_message_that_runs_into_a_progress_bar_is_read() -> None:
+    text = "Capturing:  50%|#    | 1/2\rCapturing: 100%|#####| 2/2 [00:02<00:00,  1.2s/it]"
+    text += "[2026-11-29 18:47:33 TP0] Capture cuda graph begin. avail mem=26.02 GB\n"
+    text += "100%|#| 2/2\r[2026-11-29 18:47:34 TP0] Capture cuda graph end. Time elapsed: 8.12 s. mem usage=1.05 GB.\n"
+    (graph,) = read_log(text, where="server.log").graphs
+    assert (graph.what, graph.elapsed_s, graph.line) == ("target", 8.12, 1)
+
+
 def test_pressure_on_the_cache_is_noted_and_bounded() -> None:
     line = "KV cache pool is full. Retract requests. #retracted_reqs: 1, #new_token_ratio: 0.5123 -> 0.9876"
     reading = read_log(stamped(*[line] * 50), where="server.log")
