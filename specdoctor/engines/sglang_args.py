@@ -8,7 +8,7 @@ from pathlib import PurePosixPath
 
 from pydantic import JsonValue
 
-from specdoctor.engines.sglang_flags import Flag, find_flag, flag_for, is_flag_word
+from specdoctor.engines.sglang_flags import Flag, find_flag, is_flag_word
 
 DEFAULT_PORT = 30000
 _MODULES = ("sglang.launch_server", "sglang.cli.main", "sglang")
@@ -162,11 +162,6 @@ def read_launch(argv: Sequence[str], *, config_text: str | None = None) -> Asked
     return with_config_file(asked, config_text)
 
 
-def speculative_flags(asked: Asked) -> tuple[str, ...]:
-    """Every spelling on the command line that sets something of speculation, as typed."""
-    return tuple(sorted(words[0] for key, words in asked.words.items() if is_speculative(key)))
-
-
 def is_speculative(key: str) -> bool:
     """Whether an argument has a meaning under speculation only."""
     return key.startswith(("speculative_", "decoupled_spec_")) or key in {
@@ -175,8 +170,3 @@ def is_speculative(key: str) -> bool:
         "spec_trace_dir",
         "uno_lora_path",
     }
-
-
-def spelling(key: str) -> str:
-    """The usual spelling of an argument's flag."""
-    return flag_for(key).spellings[0]

@@ -8,8 +8,12 @@ from dataclasses import dataclass
 
 from specdoctor.core.redact import redact
 from specdoctor.core.server import Failure
-from specdoctor.engines.sglang_failure_table import FAILURES, SECONDARY, Explanation
+from specdoctor.engines.sglang_explanation import Explanation
+from specdoctor.engines.sglang_failures_host import HOST_FAILURES, SECONDARY
+from specdoctor.engines.sglang_failures_model import MODEL_FAILURES
 from specdoctor.engines.sglang_prefix import quote_from, split_line
+
+FAILURES = MODEL_FAILURES + HOST_FAILURES
 
 # A line that may belong to a failure holds one of these; everything else is never looked at twice.
 SUSPECT = ("rror", "xception", "Traceback", "igquit", "SIGQUIT", "exit code", "Killed", "include_parent=True")

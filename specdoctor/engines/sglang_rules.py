@@ -70,7 +70,6 @@ _NO_STEPS = _when(STEPS, "absent")
 _V4 = _when("architecture", "is", "DeepseekV4ForCausalLM")
 _MULTI_LAYER = ("MiMoV2ForCausalLM", "MiMoV2FlashForCausalLM", "Step3p5ForCausalLM", "Step3p7ForCausalLM", "GigaChat35")
 _DP_ON = _when("enable_dp_attention", "is", "True")
-_ALWAYS = VersionRange()
 _OVERLAP = "disable_overlap_schedule"
 _DRAFT_PATH = "speculative_draft_model_path"
 _REVISION = "speculative_draft_model_revision"
