@@ -71,19 +71,28 @@ def investigate(run: Run, *, checkpoints: Path | None) -> int:
 
 def put_back(run: Run, *, why: str) -> None:
     """Restore the original if anything was changed; a failure here is recorded and said, never swallowed."""
-    for entry in run.ledger.open_actions():
-        run.emit(ev.ActionEnded(action=entry.started.action, outcome="unknown", summary=why, duration_s=0.0))
-    if not run.ledger.changed:
-        return
-    move = Restore(why=f"put the original back: {why}")
-    if isinstance(decide(move, run.ledger, run.situation), Refused):
-        return
     try:
+        _settle(run, why)
+        if not run.ledger.changed:
+            return
+        move = Restore(why=f"put the original back: {why}")
+        if isinstance(decide(move, run.ledger, run.situation), Refused):
+            return
         carry_out(run, move)
     except SpecdoctorError as error:
         run.emit(ev.NoteAdded(text=f"the original could not be put back: {error.message}", by="specdoctor"))
         return
     _release(run)
+
+
+def _settle(run: Run, why: str) -> None:
+    """End what has no end yet. A start is waited for: the host carries it out whether or not anybody looks on."""
+    for entry in run.ledger.open_actions():
+        started = entry.started
+        if started.what in ("relaunch", "restore"):
+            carry_out(run, _move.validate_python(started.move), action=started.action)
+        else:
+            run.emit(ev.ActionEnded(action=started.action, outcome="unknown", summary=why, duration_s=0.0))
 
 
 def _release(run: Run) -> None:
