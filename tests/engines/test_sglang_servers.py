@@ -21,7 +21,7 @@ LOG = excerpt("adjusted.log.txt")
 
 def launcher(**fields: Any) -> ProcessFacts:
     base = {
-        "pid": 3822, "ppid": 1, "start_ticks": 55, "argv": ARGV, "started_at": 1000.0, "cwd": "/work",
+        "pid": 3822, "ppid": 1, "start_ticks": 55, "argv": ARGV, "started_at": 1000.0, "cwd": "/srv",
         "exe": "/opt/venv/bin/python3", "stdout": "/logs/server.log", "listen_ports": (31120,),
     }  # fmt: skip
     return ProcessFacts.model_validate({**base, **fields})
@@ -134,7 +134,7 @@ def test_a_config_file_is_part_of_what_was_asked() -> None:
     argv = ("sglang", "serve", "--model-path", "/models/target", "--config", "spec.yaml")
     text = "port: 31120\nspeculative_algorithm: EAGLE3\nspeculative_num_steps: 1\n"
     text += "speculative_eagle_topk: 1\nspeculative_num_draft_tokens: 16\n"
-    (view,) = look(launcher(argv=argv), http=http(), files={"/work/spec.yaml": FileFacts(path="spec.yaml", text=text)})
+    (view,) = look(launcher(argv=argv), http=http(), files={"/srv/spec.yaml": FileFacts(path="spec.yaml", text=text)})
     assert view.asked_spec is not None
     assert view.asked_spec.draft_tokens == 16
     rewrite = {r.key: r for r in view.rewrites}["speculative_num_draft_tokens"]
