@@ -231,6 +231,7 @@ class Ledger:
             if not any(h.prediction is not None for h in tested):
                 raise LedgerError("a restart needs a hypothesis that predicts something")
             self._changed_before, self.changed = self.changed, True
+            self.released = False
             self.current_launch = None
         self.actions[event.action] = ActionEntry(event)
 
