@@ -271,6 +271,8 @@ def release(params: Dict[str, Any]) -> Dict[str, Any]:
         if not back:
             what = "action %s runs in its place" % whose if now else "nothing runs in its place"
             raise Refusal("not-restored", "the original server is not back: " + what, "restore first")
+    if record:
+        drop_lock(folder, int(record["server"]["port"]), take_port(folder, record))
     return {"removed": remove_run(folder)}
 
 

@@ -7,6 +7,7 @@ import functools
 import sys
 import threading
 import time
+import traceback
 from typing import Any, Callable, Dict, List, Set, Tuple
 
 from specdoctor.remote.parts.answer import run_program
@@ -51,12 +52,16 @@ PATHS: Dict[str, Tuple[Tuple[str, ...], ...]] = {
 }
 
 
-def in_parallel(tasks: Dict[str, Callable[[], Any]]) -> Dict[str, Any]:
-    """Run the tasks side by side and wait for all; each bounds its own time."""
+def in_parallel(tasks: Dict[str, Callable[[], Any]], problems: List[str]) -> Dict[str, Any]:
+    """Run the tasks side by side and wait for all; each bounds its own time. One that breaks is a problem noted."""
     results: Dict[str, Any] = {}
 
     def run(name: str, task: Callable[[], Any]) -> None:
-        results[name] = task()
+        try:
+            results[name] = task()
+        finally:
+            if name not in results:
+                problems.append("%s could not be read: %s" % (name, traceback.format_exc(limit=-1).splitlines()[-1]))
 
     threads = [threading.Thread(target=run, args=(name, task)) for name, task in tasks.items()]
     for thread in threads:
@@ -72,12 +77,12 @@ def with_config(server: Server) -> Server:
     return server._replace(argv=server.argv[:1] + words + server.argv[1:])
 
 
-def ask_server(server: Server, ports: List[int], timeout_s: float) -> Dict[str, Dict[str, Any]]:
+def ask_server(server: Server, ports: List[int], timeout_s: float, problems: List[str]) -> Dict[str, Dict[str, Any]]:
     """{port: {path: reply}}; an older name of a path is asked only when the newer is not there."""
     entry = http_socket(server, ports)
     if entry is None:
         return {}
-    endpoint = endpoint_of(entry, server.argv, server.env)
+    endpoint = endpoint_of(server.pid, entry, server.argv, server.env)
 
     def first_known(names: Tuple[str, ...]) -> Dict[str, Any]:
         replies: Dict[str, Any] = {}
@@ -88,7 +93,7 @@ def ask_server(server: Server, ports: List[int], timeout_s: float) -> Dict[str, 
         return replies
 
     groups = PATHS[server.engine]
-    found = in_parallel({names[0]: functools.partial(first_known, names) for names in groups})
+    found = in_parallel({names[0]: functools.partial(first_known, names) for names in groups}, problems)
     return {str(entry.port): {path: reply for replies in found.values() for path, reply in replies.items()}}
 
 
@@ -146,6 +151,10 @@ def keeper_commands(described: List[Dict[str, Any]], servers: List[Server]) -> D
     return found
 
 
+def no_command(name: str) -> Dict[str, Any]:
+    return {"argv": [name], "exit_code": None, "stdout": "", "error": "could not be read"}
+
+
 def look(params: Dict[str, Any]) -> Dict[str, Any]:
     """Facts in the form of `specdoctor.facts/1`."""
     begun, taken_at = time.monotonic(), time.time()
@@ -154,8 +163,9 @@ def look(params: Dict[str, Any]) -> Dict[str, Any]:
     stats = all_stats()
     servers = [with_config(server) for server in find_servers(stats)]
     ports = [int(port) for port in params["ports"]]
-    timeout_s = float(params["http_timeout_s"])
-    results = in_parallel(
+    timeout_s = float(params["http_timeout_s"]) if params["http"] else 0.0
+    asked = servers if params["http"] else []
+    read = in_parallel(
         {
             "gpus": query_gpus,
             "gpu_apps": query_gpu_apps,
@@ -163,21 +173,22 @@ def look(params: Dict[str, Any]) -> Dict[str, Any]:
             "packages": lambda: packages_of(servers),
             "files": lambda: files_of(servers, list(params["files"])),
             "logs": lambda: logs_of(servers, list(params["logs"]), int(params["log_bytes"]), problems),
-            "http": lambda: [ask_server(server, ports, timeout_s) for server in servers] if params["http"] else [],
-        }
+            "http": lambda: [ask_server(server, ports, timeout_s, problems) for server in asked],
+        },
+        problems,
     )
-    described = describe(stats, servers, ports, gpu_holders(results["gpu_apps"]), problems, secrets)
-    commands = {name: results[name] for name in ("gpus", "gpu_apps", "gpu_topology")}
+    commands = {name: read.get(name) or no_command(name) for name in ("gpus", "gpu_apps", "gpu_topology")}
+    described = describe(stats, servers, ports, gpu_holders(commands["gpu_apps"]), problems, secrets)
     commands.update(keeper_commands(described, servers))
     facts = {
         "schema": "specdoctor.facts/1",
         "taken_at": taken_at,
         "host": read_host(),
         "processes": described,
-        "packages": results["packages"],
-        "files": results["files"],
-        "logs": results["logs"],
-        "http": {port: replies for each in results["http"] for port, replies in each.items()},
+        "packages": read.get("packages") or {},
+        "files": read.get("files") or {},
+        "logs": read.get("logs") or [],
+        "http": {port: replies for each in read.get("http") or [] for port, replies in each.items()},
         "commands": commands,
         "problems": problems,
     }

@@ -6,7 +6,6 @@ import ast
 import json
 import subprocess
 import sys
-import sysconfig
 from pathlib import Path
 from typing import get_args
 
@@ -64,16 +63,6 @@ def test_a_joined_program_knows_nothing_of_the_package(name: ProgramName) -> Non
     assert text.count(PARAMS_LINE) == 1
     assert isinstance(ast.parse(text, feature_version=(3, 6)), ast.Module)
     assert len(text) < 120_000
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_a_joined_program_needs_no_newer_python(name: ProgramName, tmp_path: Path) -> None:
-    path = tmp_path / f"{name}.py"
-    path.write_text(joined_parts(name))
-    vermin = Path(sysconfig.get_path("scripts")) / "vermin"
-    options = ["--no-config-file", "--no-tips", "--eval-annotations", "--violations", "--target=3.6-", "-vvv"]
-    run = subprocess.run([str(vermin), *options, str(path)], capture_output=True, text=True, timeout=60, check=False)
-    assert run.returncode == 0, run.stdout + run.stderr
 
 
 @pytest.mark.parametrize("text", ["'", '"', "\\", "\n", "\u00e9\U0001f600", "'''\"\"\"", "{}", "\x00\x7f", "%s{x}"])

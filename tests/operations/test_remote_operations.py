@@ -269,7 +269,7 @@ def test_what_a_login_script_prints_does_no_harm(line: Line, operations: RemoteO
 
 def test_the_guard_is_asked_for_when_configured(place: Workplace, line: Line) -> None:
     server = place.start()
-    guarded = RemoteOperations(line, clock=Clock(), interpreter=sys.executable, target="eagle-a", guard_s=1.5)
+    guarded = RemoteOperations(line, clock=Clock(), interpreter=sys.executable, target="eagle-a", guard_s=0.8)
     launched = guarded.relaunch(launch(server), lambda progress: None)
     assert launched.server is not None
     pid = launched.server.pid

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from specdoctor.core.facts import Facts
-from tests.remote.workplace import PYTHONS, Workplace, children, free_port
+from tests.remote.workplace import PYTHONS, Workplace, children, free_port, loaded
 
 KEY = "k3y-Very-Private"
 TOKEN = "hf_AbCdEfGhIjKlMnOpQrStUv"
@@ -301,3 +301,29 @@ def test_the_holder_of_an_asked_port_is_described(place: Workplace) -> None:
     finally:
         other.kill()
         other.wait()
+
+
+FIB = """Main:
+  +-- 0.0.0.0/0 3 0 5
+     |-- 127.0.0.1
+        /32 host LOCAL
+     |-- 172.17.0.0
+        /16 link UNICAST
+     |-- 172.17.0.2
+        /32 host LOCAL
+"""
+
+
+@pytest.mark.parametrize(
+    ("table", "address"), [(FIB, "172.17.0.2"), (FIB.replace("172.17.0.2", "127.0.0.2"), None), ("", None)]
+)
+def test_the_address_of_a_container_is_read_from_its_routes(table: str, address: str | None) -> None:
+    assert loaded("parts.local_http").outer_address(table) == address
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+def test_a_part_that_breaks_is_a_problem_and_the_rest_is_read() -> None:
+    problems: list[str] = []
+    found = loaded("probe").in_parallel({"good": lambda: 7, "bad": lambda: {}["x"]}, problems)
+    assert found == {"good": 7}
+    assert problems == ["bad could not be read: KeyError: 'x'"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import random
 import shutil
 import signal
 import socket
@@ -40,9 +41,12 @@ PYTHON = PYTHONS[0]
 
 
 def free_port() -> int:
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return int(listener.getsockname()[1])
+    """A port below those that outgoing connections take, so that no client of another test sits on it."""
+    while True:
+        port = random.randrange(20_000, 32_000)
+        with socket.socket() as listener:
+            if listener.connect_ex(("127.0.0.1", port)) != 0:
+                return port
 
 
 def start_ticks(pid: int) -> int:

@@ -5,12 +5,11 @@ import hashlib
 import json
 import os
 import re
-import shutil
 import time
 from typing import Any, Dict, Iterable, List, Optional, Sequence, Set, Tuple
 
 from specdoctor.remote.parts.commands import run_command
-from specdoctor.remote.parts.procfs import link_of, proc_path, read_bytes, read_text
+from specdoctor.remote.parts.procfs import find_program, link_of, proc_path, read_bytes, read_text
 
 WANTED = re.compile(
     r"^(?:sglang.*|sgl-.*|flashinfer.*|torch|torchao|torchvision|triton|transformers|tokenizers|safetensors|vllm.*|numpy"
@@ -33,7 +32,7 @@ def interpreter_of(argv: Sequence[str], env: Dict[str, str], cwd: Optional[str],
     if "/" in word:
         candidate = os.path.normpath(os.path.join(cwd or "/", word))
     else:
-        candidate = shutil.which(word, path=env.get("PATH", os.defpath)) or "" if word else ""
+        candidate = find_program(word, env.get("PATH", os.defpath)) or "" if word else ""
     if candidate and exe and os.path.realpath(candidate) == os.path.realpath(exe):
         return candidate
     return exe if exe and "python" in os.path.basename(exe) else candidate or exe
@@ -163,6 +162,7 @@ def _origin(place: str, root: str) -> Dict[str, Any]:
         direct = json.loads(read_text(place + "/direct_url.json", 65536) or "{}")
     except ValueError:
         direct = {}
+    direct = direct if isinstance(direct, dict) else {}
     url = direct.get("url")
     if isinstance(direct.get("vcs_info"), dict):
         found["git_commit"] = direct["vcs_info"].get("commit_id")

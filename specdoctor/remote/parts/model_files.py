@@ -77,6 +77,8 @@ def tensor_list(path: str) -> Optional[str]:
             header = json.loads(stream.read(size).decode("utf-8"))
     except (OSError, ValueError, struct.error):
         return None
+    if not isinstance(header, dict):
+        return None
     lines = [
         "%s %s %s" % (name, entry.get("dtype"), json.dumps(entry.get("shape")))
         for name, entry in sorted(header.items())

@@ -56,6 +56,12 @@ def first_line(path: str) -> Optional[str]:
     return None if text is None else text.split("\n", 1)[0].strip()
 
 
+def find_program(name: str, path: str) -> Optional[str]:
+    """Where a name without a slash leads on a PATH."""
+    candidates = (folder + "/" + name for folder in path.split(":") if folder)
+    return next((each for each in candidates if os.path.isfile(each) and os.access(each, os.X_OK)), None)
+
+
 def proc_path(pid: int, name: str) -> str:
     return "%s/%d/%s" % (PROC, pid, name)
 

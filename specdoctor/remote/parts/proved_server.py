@@ -21,7 +21,7 @@ def proved(server: Dict[str, Any]) -> ProvedServer:
     if not entries:
         raise Refusal("not-the-server", "port %d does not belong to process %d" % (port, pid), "look at the host again")
     argv, env = argv_of(pid) or [], environ_of(pid) or {}
-    secrets = set(endpoint_of(entries[0], argv, env).keys)
+    secrets = set(endpoint_of(pid, entries[0], argv, env).keys)
     mask_argv(argv, secrets)
     mask_env(env, (), secrets)
-    return ProvedServer(pid, ticks, endpoint_of(entries[0], argv, env), list(spellings(secrets)))
+    return ProvedServer(pid, ticks, endpoint_of(pid, entries[0], argv, env), list(spellings(secrets)))

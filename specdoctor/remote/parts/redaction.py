@@ -2,7 +2,6 @@
 
 import json
 import re
-import urllib.parse
 from typing import Any, Dict, Iterable, List, Match, Set, Tuple
 
 MASK = "***"
@@ -113,6 +112,12 @@ def mask_env(env: Dict[str, str], shown: Iterable[str], secrets: Set[str]) -> Di
     return masked
 
 
+def url_quoted(value: str) -> str:
+    """As urllib.parse.quote with nothing safe, which would cost its import at every start of a program."""
+    raw = value.encode("utf-8", "surrogateescape")
+    return "".join(chr(byte) if re.match(r"[\w.~-]", chr(byte), re.ASCII) else "%%%02X" % byte for byte in raw)
+
+
 def spellings(secrets: Iterable[str]) -> Tuple[str, ...]:
     """Every form in which the values may stand (plain, in JSON, in a URL), longest first; common words are left out."""
     forms: Set[str] = set()
@@ -120,7 +125,7 @@ def spellings(secrets: Iterable[str]) -> Tuple[str, ...]:
         value = value.strip()
         if value.lower() in NOT_A_SECRET or not _telling(value):
             continue
-        forms.update((value, json.dumps(value)[1:-1], urllib.parse.quote(value, safe="")))
+        forms.update((value, json.dumps(value)[1:-1], url_quoted(value)))
     return tuple(sorted(forms, key=len, reverse=True))
 
 

@@ -93,7 +93,7 @@ class StartWatch:
         entries.sort(key=lambda entry: (entry.port != self.port, entry.port))
         if not entries:
             return None
-        return endpoint_of(entries[0], argv_of(self.pid) or [], environ_of(self.pid) or {})
+        return endpoint_of(self.pid, entries[0], argv_of(self.pid) or [], environ_of(self.pid) or {})
 
     def healthy(self, endpoint: Optional[Endpoint]) -> bool:
         """A health path that is not there or wants a key still shows that the server answers."""

@@ -1,9 +1,7 @@
 """Starting a server in recorded surroundings: same program, words, environment, folder, limits, priority, streams."""
 
 import contextlib
-import ctypes
 import os
-import platform
 import re
 import resource
 import signal
@@ -59,11 +57,13 @@ def _set_limits(limits: Dict[str, List[str]]) -> None:
 def _set_policy(policy: Optional[str]) -> None:
     """The memory policy of numactl, by the system call itself; nodes beyond 63 are left alone."""
     match = re.match(r"^(\w+)(?:=\w+)?(?::([\d,-]+))?$", policy or "default")
-    number = SET_MEMPOLICY.get(platform.machine())
+    number = SET_MEMPOLICY.get(os.uname().machine)
     if match is None or match.group(1) not in POLICY_MODES or number is None:
         return
     if (policy or "default") == (numa_policy(os.getpid()) or "default"):
         return
+    import ctypes
+
     mask = sum(1 << node for node in numbers_in(match.group(2) or "") if node < 64)
     ctypes.CDLL(None).syscall(number, POLICY_MODES[match.group(1)], ctypes.byref(ctypes.c_ulong(mask)), 65)
 

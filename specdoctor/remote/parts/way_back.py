@@ -2,7 +2,6 @@
 
 import os
 import re
-import shutil
 import time
 from typing import Any, Dict, List, Optional, Sequence, Set, Tuple
 
@@ -14,6 +13,7 @@ from specdoctor.remote.parts.procfs import (
     all_stats,
     argv_of,
     environ_of,
+    find_program,
     first_line,
     limits_of,
     link_of,
@@ -114,7 +114,7 @@ def executable_of(record: Dict[str, Any]) -> Optional[str]:
     word = words[0]
     candidate = word if word.startswith("/") else os.path.join(record["cwd"] or "/", word) if "/" in word else None
     if candidate is None:
-        candidate = shutil.which(word, path=(record["env"] or {}).get("PATH", os.defpath)) if word else None
+        candidate = find_program(word, (record["env"] or {}).get("PATH", os.defpath)) if word else None
     if candidate and os.access(candidate, os.X_OK) and (replaced or os.path.realpath(candidate) == exe):
         return candidate
     return exe if exe and not replaced and os.access(exe, os.X_OK) else None
