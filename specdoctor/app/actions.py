@@ -381,9 +381,16 @@ def ready_timeout_s(run: Run) -> float:
     settings = run.ledger.settings
     if settings.ready_timeout_s is not None:
         return settings.ready_timeout_s
+    return max(LEAST_READY_S, 3.0 * (last_start_s(run) or 0.0))
+
+
+def last_start_s(run: Run) -> float | None:
+    """How long the last start took that this run made, or that the server's own log shows."""
+    made = [r.outcome.start_s for r in run.ledger.relaunches if r.outcome.status == "ready"]
+    if made:
+        return made[-1]
     log = run.scene.view.log if run.scene else None
-    last = log.start.total_s if log and log.start.total_s else 0.0
-    return max(LEAST_READY_S, 3.0 * last)
+    return log.start.total_s if log is not None else None
 
 
 def _relaunch(run: Run, action: str, move: Relaunch) -> Outcome:
@@ -394,6 +401,7 @@ def _relaunch(run: Run, action: str, move: Relaunch) -> Outcome:
         change=move.change,
         rules=_rules(run),
         ready_timeout_s=ready_timeout_s(run),
+        expected_start_s=last_start_s(run),
     )
     outcome = run.operations.relaunch(order, lambda p: run.progress(action, p))
     spec = _verified_spec(run, outcome.server) if outcome.status == "ready" else None
@@ -437,6 +445,7 @@ def _restore(run: Run, action: str) -> Outcome:
         port=ref.port if ref else 0,
         rules=_rules(run),
         ready_timeout_s=ready_timeout_s(run),
+        expected_start_s=last_start_s(run),
     )
     outcome = run.operations.restore(order, lambda p: run.progress(action, p))
     equal = ", ".join(sorted(k for k, same in outcome.equal.items() if same))

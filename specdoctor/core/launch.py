@@ -80,7 +80,8 @@ class ReadyRules(Frozen):
 class LaunchOrder(Frozen):
     """Stop the server that `server` proves and start it with `change`, in the same surroundings.
 
-    `action` makes the order idempotent: given twice, it is carried out once. `ready_timeout_s` bounds the start.
+    `action` makes the order idempotent: given twice, it is carried out once. `ready_timeout_s` bounds the start;
+    `expected_start_s` is how long the last one took, for the time left.
     """
 
     run: str
@@ -92,6 +93,7 @@ class LaunchOrder(Frozen):
     stop_timeout_s: float = 60.0
     release_timeout_s: float = 120.0
     memory_settle_mb: int = 2048
+    expected_start_s: float | None = None
 
 
 LaunchStatus = Literal["ready", "failed", "timeout", "refused"]
@@ -124,6 +126,7 @@ class RestoreOrder(Frozen):
     stop_timeout_s: float = 60.0
     release_timeout_s: float = 120.0
     memory_settle_mb: int = 2048
+    expected_start_s: float | None = None
 
 
 class RestoreOutcome(Frozen):

@@ -94,6 +94,7 @@ class RemoteOperations:
 
     def relaunch(self, order: LaunchOrder, on_progress: OnProgress) -> LaunchOutcome:
         params: Document = {"cmd": "begin", "order": order.model_dump(mode="json"), "guard_s": self._guard_s}
+        self.expected_start_s = self.expected_start_s or order.expected_start_s
         waiting = self._order(order.run, order.action)
         try:
             outcome = waiting.wait(self._giving(params), on_progress)
@@ -114,6 +115,7 @@ class RemoteOperations:
 
     def restore(self, order: RestoreOrder, on_progress: OnProgress) -> RestoreOutcome:
         params: Document = {"cmd": "restore", "order": order.model_dump(mode="json")}
+        self.expected_start_s = self.expected_start_s or order.expected_start_s
         waiting = self._order(order.run, order.action)
         try:
             outcome = waiting.wait(self._giving(params), on_progress)
