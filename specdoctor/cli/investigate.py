@@ -9,6 +9,7 @@ import typer
 
 from specdoctor.cli import options as opt
 from specdoctor.cli.output import on_terminal, print_json, print_text, say, width
+from specdoctor.core.errors import EXIT_APPROVAL
 
 if TYPE_CHECKING:
     from specdoctor.core.events import RunSettings
@@ -212,7 +213,12 @@ def verdict_of(ledger: Ledger) -> str:
 
 
 def point_at(store: MirroredStore, ledger: Ledger) -> None:
-    """Say where the report is, and what to do about a server that was not put back."""
+    """Say what the run waits for, what to do about a server that was not put back, and where the report is."""
+    answered = {answer.batch for answer in ledger.answers}
+    waiting = [asked for batch, asked in ledger.batches.items() if batch not in answered]
+    if waiting and ledger.ended is not None and ledger.ended.exit_code == EXIT_APPROVAL:
+        allow = f"specdoctor investigate --resume {ledger.run} --allow {waiting[-1].risk.word}"
+        say(f"\n{waiting[-1].text}\n\nnobody could be asked; to allow it:  {allow}")
     if ledger.restored is False:
         say(f"the server is NOT as it was found; go on with:  specdoctor investigate --resume {ledger.run}")
     report = store.transcript.directory(ledger.run) / "report.md"
