@@ -12,8 +12,8 @@ from specdoctor.app.questions import batch_of, commands
 from specdoctor.app.run import Run
 from specdoctor.core import events as ev
 from specdoctor.core.hypothesis import TodoStatus
-from specdoctor.core.model import DECIDED, Frozen, Status
-from specdoctor.core.moves import Finish, Move, Relaunch, Restore
+from specdoctor.core.model import DECIDED, Frozen, Risk, Status
+from specdoctor.core.moves import Finish, Move, Relaunch, Restore, risk_of
 from specdoctor.core.policy import Refused, decide
 from specdoctor.core.ports import Answer, Batch
 
@@ -67,7 +67,7 @@ def gate(run: Run, moves: Sequence[Move]) -> tuple[list[Move], Batch | None]:
         outcome = decide(move, run.ledger, run.situation)
         if isinstance(outcome, Refused):
             _refuse(run, move, outcome.why + (f"; {outcome.next_step}" if outcome.next_step else ""))
-        elif outcome.needs_approval and run.ledger.settings.dry_run:
+        elif risk_of(move) > Risk.READ and run.ledger.settings.dry_run:
             said = " ; ".join(commands(run, move))
             run.emit(ev.NoteAdded(text=f"dry run, would do: {said}", by="policy"))
             _refuse(run, move, "dry run")

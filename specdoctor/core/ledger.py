@@ -105,6 +105,15 @@ class Ledger:
                 return m
         return None
 
+    def settled(self, change: LaunchChange) -> bool:
+        """Whether a launch needs no further try: it failed or was measured. An interrupted one may be made again."""
+        tried = [r for r in self.relaunches if r.change.key == change.key and r.outcome.status != "refused"]
+        return bool(tried) and (tried[-1].outcome.status != "ready" or self.measured(change.key) is not None)
+
+    def notes_by(self, author: str) -> list[ev.NoteAdded]:
+        """The remarks of one author."""
+        return [n for n in self.notes if n.by == author]
+
     def observed(self, cause: str | None = None) -> list[Observation]:
         return [o.observation for o in self.observations if cause is None or o.observation.cause == cause]
 

@@ -68,7 +68,7 @@ def _relaunch(move: Relaunch, ledger: Ledger, situation: Situation) -> Refused |
     if keeper is None or not keeper.restartable:
         why = keeper.reason if keeper else "nothing is known about who keeps this server"
         return Refused(why=f"refused to restart: {why}", next_step=keeper.by_hand if keeper else "")
-    if any(r.change.key == move.change.key for r in ledger.relaunches):
+    if ledger.settled(move.change):
         return Refused(why=f"this launch was already tried ({move.change.label})")
     if ledger.current_launch is not None and ledger.current_launch.key == move.change.key:
         return Refused(why=f"this launch is the one that runs now ({move.change.label})")

@@ -228,8 +228,20 @@ def pending_experiments(briefing: Briefing, symptom: Symptom) -> list[Experiment
             continue
         why = f"does undoing it remove the symptom? ({o.claim})"
         out.append(Experiment(change=remedy, hypotheses=(hypothesis.id,), why=why))
-    tried = {r.change.key for r in ledger.relaunches}
-    return [e for e in out if e.change.key not in tried]
+    return [e for e in out if not ledger.settled(e.change)]
+
+
+def would_launch(briefing: Briefing) -> list[str]:
+    """The launches that could be tested here, as lines to read: the baseline, then each remedy."""
+    scene, engine = briefing.scene, briefing.engine
+    if scene is None or engine is None:
+        return []
+    changes = [baseline_change(briefing)]
+    changes += [
+        remedy_change(briefing, o.remedy) for o in briefing.ledger.observed() if o.binds and o.remedy is not None
+    ]
+    known = {c.key: c for c in changes if c is not None}
+    return [f"dry run, would then start ({c.label}): {engine.paste_line(scene.view, c)}" for c in known.values()]
 
 
 def _reached(ledger: Ledger, hypothesis: Hypothesis) -> bool:

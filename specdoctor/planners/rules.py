@@ -16,6 +16,7 @@ from specdoctor.core.moves import (
     Compute,
     Finish,
     Move,
+    Note,
     OpenHypothesis,
     Relaunch,
     Restore,
@@ -33,6 +34,7 @@ from specdoctor.planners.hypotheses import (
     pending_experiments,
     rivals,
     symptom_claim,
+    would_launch,
 )
 
 
@@ -123,6 +125,8 @@ class RulePlanner:
         ledger = briefing.ledger
         if ledger.changed:
             return [Restore(why="nothing more to test: put the original back")]
+        if ledger.settings.dry_run and not ledger.notes_by(self.name):
+            return [Note(text=text) for text in would_launch(briefing)] or [Note(text="no launch would be tested")]
         return _new(ledger, rivals(briefing, symptom)) or [Finish(why=_why_finished(ledger))]
 
 

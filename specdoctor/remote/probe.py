@@ -4,6 +4,7 @@ Nothing is written, no request is generated, secrets are masked before anything 
 """
 
 import functools
+import os
 import sys
 import threading
 import time
@@ -35,7 +36,7 @@ from specdoctor.remote.parts.procfs import (
     read_text,
 )
 from specdoctor.remote.parts.redaction import mask_all, spellings
-from specdoctor.remote.parts.server_logs import kept_log, log_places, read_log
+from specdoctor.remote.parts.server_logs import kept_log, likely_logs, log_places, read_log
 
 PARAMS_JSON = "{}"
 PATHS: Dict[str, Tuple[Tuple[str, ...], ...]] = {
@@ -128,6 +129,8 @@ def logs_of(servers: List[Server], asked: List[str], keep: int, problems: List[s
             cgroup = read_text(proc_path(server.pid, "cgroup")) or ""
             kept = kept_log(cgroup, container_of(server.pid, cgroup), keep)
             found += [dict(kept, pid=server.pid)] if kept else []
+    if not servers and not asked:
+        asked = likely_logs(os.path.expanduser("~"))
     seen = {str(log["path"]) for log in found}
     return found + [read_log(path, path, None, keep) for path in asked if path not in seen]
 

@@ -38,9 +38,13 @@ class PlainConsole:
         self._clock = clock
         self._shown_at: float | None = None
         self._stamp = ""
+        self._run_s = 0.0
+        self._seen_at = clock()
 
     def event(self, event: Event, ledger: Ledger) -> None:
-        self._stamp = clock_words(event.at - ledger.first_at) if ledger.first_at else "0:00"
+        self._run_s = event.at - ledger.first_at if ledger.first_at else 0.0
+        self._seen_at = self._clock()
+        self._stamp = clock_words(self._run_s)
         if worth_showing(event):
             self._write(event_line(event))
 
@@ -48,6 +52,7 @@ class PlainConsole:
         now = self._clock()
         if self._shown_at is None or now - self._shown_at >= self._every_s:
             self._shown_at = now
+            self._stamp = clock_words(self._run_s + now - self._seen_at)
             self._write(f"{action} " + ", ".join(progress_parts(progress)))
 
     def close(self) -> None:

@@ -90,14 +90,14 @@ def runs_table(rows: Iterable[RunRow], *, width: int = 80) -> str:
         (
             r.run,
             r.target,
-            datetime.fromtimestamp(r.started_at, UTC).strftime("%Y-%m-%d %H:%M"),
+            datetime.fromtimestamp(r.started_at, UTC).strftime("%m-%d %H:%M"),
             clock(r.lasted_s),
             r.state,
             "; ".join(part for part in (r.warning.upper(), r.summary) if part),
         )
         for r in rows
     ]
-    return columns(("RUN", "TARGET", "STARTED (UTC)", "LASTED", "STATE", "SUMMARY"), cells, width=width)
+    return columns(("RUN", "TARGET", "BEGUN", "LASTED", "STATE", "SUMMARY"), cells, width=width)
 
 
 def checks_table(checks: Iterable[Check], *, width: int = 80) -> str:

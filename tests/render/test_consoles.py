@@ -49,8 +49,8 @@ def test_plain_progress_is_written_every_five_seconds_at_most() -> None:
         console.progress("A3", Progress(phase="requests", done=second, total=12, eta_s=12 - second))
     assert out.getvalue().splitlines() == [
         "0:00     A3 requests, 0 of 12, about 12 s left",
-        "0:00     A3 requests, 5 of 12, about 7 s left",
-        "0:00     A3 requests, 10 of 12, about 2 s left",
+        "0:05     A3 requests, 5 of 12, about 7 s left",
+        "0:10     A3 requests, 10 of 12, about 2 s left",
     ]
 
 

@@ -2,12 +2,18 @@
 
 import os
 import re
+import time
 from typing import Any, Dict, List, Optional, Tuple
 
 from specdoctor.remote.parts.commands import run_command
 from specdoctor.remote.parts.procfs import all_pids, link_of, proc_path, text_of
 
 FIRST_CUT = 65536
+LOG_FOLDERS = ("", "log", "logs", "sglang", "vllm", "server", "run")
+SYSTEM_LOG_FOLDERS = ("/var/log", "/var/log/sglang", "/var/log/vllm", "/tmp")
+LOG_MARKS = (b"server_args=", b"sglang.launch_server", b"Decode batch", b"vllm", b"llama_server", b"TensorRT-LLM")
+MOST_CANDIDATES = 400
+OLDEST_DAYS = 30.0
 
 
 def read_span(path: str, start: int, length: int) -> bytes:
@@ -89,6 +95,35 @@ def kept_log(cgroup: str, container: Optional[str], keep: int) -> Optional[Dict[
         return None
     text = str(reply["stdout"]) + str(reply["error"] or "")
     return {"path": " ".join(argv), "pid": None, "size": len(text), "head": text}
+
+
+def likely_logs(home: str, most: int = 2) -> List[str]:
+    """Where no server runs: the newest files that look like a server's log, in the usual folders of this user."""
+    folders = [os.path.join(home, name) for name in LOG_FOLDERS] + list(SYSTEM_LOG_FOLDERS)
+    candidates: List[Tuple[float, str]] = []
+    for folder in folders:
+        try:
+            names = os.listdir(folder)
+        except OSError:
+            continue
+        for name in names[:MOST_CANDIDATES]:
+            path = os.path.join(folder, name)
+            if not (name.endswith((".log", ".out", ".err")) or name == "nohup.out") or not os.path.isfile(path):
+                continue
+            changed = os.path.getmtime(path)
+            if time.time() - changed < OLDEST_DAYS * 86400:
+                candidates.append((changed, path))
+    found: List[str] = []
+    for _, path in sorted(candidates, reverse=True)[:MOST_CANDIDATES]:
+        try:
+            start = read_span(path, 0, FIRST_CUT)
+        except OSError:
+            continue
+        if any(mark in start for mark in LOG_MARKS):
+            found.append(path)
+        if len(found) >= most:
+            break
+    return found
 
 
 def log_growth(path: str, start: int, limit: int) -> str:
