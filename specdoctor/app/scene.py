@@ -8,6 +8,7 @@ from specdoctor.core.engine import Engine
 from specdoctor.core.errors import TargetError
 from specdoctor.core.facts import Facts
 from specdoctor.core.ports import Scene
+from specdoctor.core.server import ServerView
 
 
 def scene_of(
@@ -21,6 +22,8 @@ def scene_of(
 ) -> Scene:
     """Read facts with every engine and choose the server: the one on `port` if given, a living one before a dead one.
 
+    Of several dead ones it is the one whose log was written last.
+
     Raises TargetError when there is none, or several and no port to choose by.
     """
     views = [view for engine in engines for view in engine.servers(facts)]
@@ -32,6 +35,8 @@ def scene_of(
             tried="processes, their command lines and logs" + (f", port {port}" if port else ""),
             next_step="start it, or name its log with --log, or check the port",
         )
+    if all(v.state == "down" for v in chosen):
+        chosen = [max(chosen, key=lambda v: _last_written(v, facts))]
     if len(chosen) > 1:
         listed = "; ".join(f"port {v.ref.port if v.ref else '?'}: {v.model_path}" for v in chosen)
         raise TargetError(
@@ -46,3 +51,8 @@ def scene_of(
         concurrency=concurrency,
         complaints=tuple(complaints),
     )
+
+
+def _last_written(view: ServerView, facts: Facts) -> float:
+    """When the log of a server was last written, seconds since the epoch."""
+    return max((log.mtime or 0.0 for log in facts.logs if log.path == view.log_path), default=0.0)

@@ -10,7 +10,7 @@ from specdoctor.remote.parts.procfs import all_pids, link_of, proc_path, text_of
 
 FIRST_CUT = 65536
 LOG_FOLDERS = ("", "log", "logs", "sglang", "vllm", "server", "run")
-SYSTEM_LOG_FOLDERS = ("/var/log", "/var/log/sglang", "/var/log/vllm", "/tmp")
+SYSTEM_LOG_FOLDERS = ("/var/log", "/var/log/sglang", "/var/log/vllm")
 LOG_MARKS = (b"server_args=", b"sglang.launch_server", b"Decode batch", b"vllm", b"llama_server", b"TensorRT-LLM")
 MOST_CANDIDATES = 400
 OLDEST_DAYS = 30.0
