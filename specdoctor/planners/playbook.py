@@ -27,7 +27,8 @@ from specdoctor.core.moves import (
 )
 from specdoctor.core.ports import Briefing
 from specdoctor.core.server import SpecSetting
-from specdoctor.planners.hypotheses import OFF, findings, remedy_change
+from specdoctor.planners.experiments import OFF, remedy_change
+from specdoctor.planners.hypotheses import findings
 from specdoctor.planners.playbook_schema import (
     AS_FOUND,
     BenchStep,

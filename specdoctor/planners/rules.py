@@ -25,17 +25,10 @@ from specdoctor.core.moves import (
     Watch,
 )
 from specdoctor.core.ports import Briefing, Scene
-from specdoctor.planners.hypotheses import (
-    Experiment,
-    asks_about_speed,
-    explained,
-    explaining,
-    findings,
-    pending_experiments,
-    rivals,
-    symptom_claim,
-    would_launch,
-)
+from specdoctor.planners.experiments import Experiment, pending_experiments, would_launch
+from specdoctor.planners.hypotheses import explaining, findings, symptom_claim
+from specdoctor.planners.rivals import rivals
+from specdoctor.planners.state import asks_about_speed, explained
 
 
 class RulePlanner:

@@ -1,0 +1,88 @@
+"""Launches that would decide something: the baseline, and each remedy."""
+
+from __future__ import annotations
+
+from specdoctor.analysis.symptom import Symptom
+from specdoctor.core.hypothesis import Hypothesis, Remedy
+from specdoctor.core.launch import LaunchChange
+from specdoctor.core.ledger import Ledger
+from specdoctor.core.model import Frozen, Status
+from specdoctor.core.ports import Briefing
+from specdoctor.core.server import SpecSetting
+from specdoctor.planners.state import asks_about_speed
+
+OFF = SpecSetting()
+
+
+class Experiment(Frozen):
+    """A launch that would decide something: the change, the hypotheses it tests, and why it comes next."""
+
+    change: LaunchChange
+    hypotheses: tuple[str, ...]
+    why: str
+
+
+def baseline_change(briefing: Briefing) -> LaunchChange | None:
+    """The launch without speculation; None when none is in force or the engine is unknown."""
+    scene, engine = briefing.scene, briefing.engine
+    if scene is None or engine is None or scene.view.spec is None or not scene.view.spec.on:
+        return None
+    return engine.change_spec(scene.view, OFF, label="without speculation")
+
+
+def remedy_change(briefing: Briefing, remedy: Remedy) -> LaunchChange | None:
+    """The launch change of a remedy."""
+    scene, engine = briefing.scene, briefing.engine
+    if scene is None or engine is None:
+        return None
+    if remedy.setting is not None:
+        return engine.change_spec(scene.view, remedy.setting, label=remedy.label)
+    return engine.change_flags(label=remedy.label, set_flags=remedy.set_flags, remove_flags=remedy.remove_flags)
+
+
+def pending_experiments(briefing: Briefing, symptom: Symptom) -> list[Experiment]:
+    """Launches still worth making, the one that decides most first: the baseline, then each remedy."""
+    ledger = briefing.ledger
+    out: list[Experiment] = []
+    slower = ledger.by_key("symptom:slower")
+    change = baseline_change(briefing)
+    if slower is not None and slower.status is Status.OPEN and change is not None:
+        out.append(
+            Experiment(change=change, hypotheses=(slower.id,), why="is it slower at all, in this state of the system?")
+        )
+    if slower is None and asks_about_speed(symptom):
+        return []
+    for o in ledger.observed():
+        if o.stance != "supports" or not o.binds or o.remedy is None:
+            continue
+        hypothesis = ledger.by_key(f"explains:{o.cause}:{o.remedy.label}")
+        remedy = remedy_change(briefing, o.remedy)
+        if hypothesis is None or hypothesis.status is not Status.OPEN or remedy is None:
+            continue
+        if slower is not None and slower.status is Status.FALSIFIED and _reached(ledger, hypothesis):
+            continue
+        why = f"does undoing it remove the symptom? ({o.claim})"
+        out.append(Experiment(change=remedy, hypotheses=(hypothesis.id,), why=why))
+    return [e for e in out if not ledger.settled(e.change)]
+
+
+def would_launch(briefing: Briefing) -> list[str]:
+    """The launches that could be tested here, as lines to read: the baseline, then each remedy."""
+    scene, engine = briefing.scene, briefing.engine
+    if scene is None or engine is None:
+        return []
+    changes = [baseline_change(briefing)]
+    changes += [
+        remedy_change(briefing, o.remedy) for o in briefing.ledger.observed() if o.binds and o.remedy is not None
+    ]
+    known = {c.key: c for c in changes if c is not None}
+    return [f"dry run, would then start ({c.label}): {engine.paste_line(scene.view, c)}" for c in known.values()]
+
+
+def _reached(ledger: Ledger, hypothesis: Hypothesis) -> bool:
+    """Whether the server as found already gives what undoing the fault was to bring: then nothing asks for it."""
+    prediction = hypothesis.prediction
+    now = ledger.measured("original", concurrency=ledger.settings.concurrency)
+    if prediction is None or prediction.value is None or now is None or now.throughput is None:
+        return False
+    return now.throughput.high >= prediction.value
