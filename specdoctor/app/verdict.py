@@ -97,7 +97,7 @@ def _role(ledger: Ledger, fault: Hypothesis) -> Role:
         undone = ledger.measured(h.prediction.under, concurrency=concurrency)
         found = ledger.measured("original", concurrency=concurrency)
         if _faster(undone, found):
-            return Role.EXPLAINS if _faster(undone, baseline(ledger, concurrency)) else Role.CONTRIBUTES
+            return Role.EXPLAINS if _faster(undone, ledger.baseline(concurrency)) else Role.CONTRIBUTES
     return Role.PRESENT
 
 
@@ -106,14 +106,6 @@ def _faster(one: Measurement | None, other: Measurement | None) -> bool:
     if one is None or other is None or one.throughput is None or other.throughput is None:
         return False
     return one.throughput.value > MATERIAL * other.throughput.value and one.throughput.low > other.throughput.high
-
-
-def baseline(ledger: Ledger, concurrency: int) -> Measurement | None:
-    """The latest benchmark without speculation."""
-    for m in reversed(ledger.measurements):
-        if not m.spec.on and m.source == "bench" and m.concurrency == concurrency:
-            return m
-    return None
 
 
 def confirmed(run: Run) -> bool | None:

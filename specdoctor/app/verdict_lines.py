@@ -93,14 +93,7 @@ def _gain(ledger: Ledger) -> list[tuple[str, str]]:
             return []
         words = f"in its log, the users' own traffic: {_figures(seen)}{_typed_baseline(ledger)}"
         return [("measured", _cited(words, seen.evidence))]
-    off = next(
-        (
-            m
-            for m in reversed(ledger.measurements)
-            if not m.spec.on and m.source == "bench" and m.concurrency == concurrency and m.throughput
-        ),
-        None,
-    )
+    off = ledger.baseline(concurrency)
     if off is None or off.throughput is None:
         return [("measured", _cited(_figures(now) + _typed_baseline(ledger), now.evidence))]
     word = "gains" if now.throughput.value > off.throughput.value else "loses"

@@ -105,6 +105,13 @@ class Ledger:
                 return m
         return None
 
+    def baseline(self, concurrency: int) -> Measurement | None:
+        """The latest benchmark without speculation at a concurrency."""
+        for m in reversed(self.measurements):
+            if not m.spec.on and m.source == "bench" and m.concurrency == concurrency:
+                return m
+        return None
+
     def settled(self, change: LaunchChange) -> bool:
         """Whether a launch needs no further try: it failed or was measured. An interrupted one may be made again."""
         tried = [r for r in self.relaunches if r.change.key == change.key and r.outcome.status != "refused"]

@@ -9,7 +9,7 @@ from specdoctor.core.ledger import Ledger
 from specdoctor.core.moves import OpenHypothesis
 from specdoctor.core.ports import Briefing
 from specdoctor.planners.experiments import OFF, baseline_change, remedy_change
-from specdoctor.planners.state import asks_about_speed, baseline_measured
+from specdoctor.planners.state import asks_about_speed
 
 
 def findings(ledger: Ledger) -> list[OpenHypothesis]:
@@ -117,7 +117,7 @@ def _threshold(ledger: Ledger, symptom: Symptom, concurrency: int) -> tuple[floa
             value = symptom.figure("throughput_tok_s", role)
             if value is not None:
                 return value, f"typed, {role}", ">="
-        off = baseline_measured(ledger, concurrency)
+        off = ledger.baseline(concurrency)
         if off is not None and off.throughput is not None:
             return off.throughput.value, f"without speculation, {off.evidence}", ">="
         return None

@@ -10,7 +10,7 @@ from specdoctor.core.ledger import Ledger
 from specdoctor.core.measurement import Measurement
 from specdoctor.core.moves import OpenHypothesis
 from specdoctor.core.ports import Briefing
-from specdoctor.planners.state import baseline_measured, explained, slower_confirmed
+from specdoctor.planners.state import explained, slower_confirmed
 
 
 def rivals(briefing: Briefing, symptom: Symptom) -> list[OpenHypothesis]:
@@ -53,7 +53,7 @@ def _rival(o: Observation) -> OpenHypothesis:
 def long_cycle(ledger: Ledger) -> OpenHypothesis | None:
     """The finding that a cycle costs far more than a baseline step, judged by ratio and excess together."""
     concurrency = ledger.settings.concurrency
-    now, off = ledger.measured("original", concurrency=concurrency), baseline_measured(ledger, concurrency)
+    now, off = ledger.measured("original", concurrency=concurrency), ledger.baseline(concurrency)
     if now is None or off is None or now.step is None or off.step is None or not now.spec.on:
         return None
     tax = read_tax(fixed_ms=fixed_part_ms(ledger, now), baseline_step_ms=off.step.value)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from specdoctor.analysis.symptom import Symptom
 from specdoctor.core.ledger import Ledger
-from specdoctor.core.measurement import Measurement
 from specdoctor.core.model import Status
 
 
@@ -22,11 +21,3 @@ def slower_confirmed(ledger: Ledger) -> bool:
 def explained(ledger: Ledger) -> bool:
     """Whether a supported cause accounts for the symptom."""
     return any(h.answers == "explains" and h.status is Status.SUPPORTED for h in ledger.hypotheses.values())
-
-
-def baseline_measured(ledger: Ledger, concurrency: int) -> Measurement | None:
-    """The latest benchmark without speculation at this concurrency."""
-    for m in reversed(ledger.measurements):
-        if not m.spec.on and m.source == "bench" and m.concurrency == concurrency:
-            return m
-    return None
