@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import time
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -122,7 +123,13 @@ def rendered(prompts: PromptSet, template: str | None) -> PromptSet:
     import jinja2
     from jinja2.sandbox import ImmutableSandboxedEnvironment
 
-    environment = ImmutableSandboxedEnvironment(trim_blocks=True, lstrip_blocks=True)
+    def raise_exception(message: str) -> None:
+        raise jinja2.TemplateError(message)
+
+    extensions = ["jinja2.ext.loopcontrols"]
+    environment = ImmutableSandboxedEnvironment(trim_blocks=True, lstrip_blocks=True, extensions=extensions)
+    environment.globals["raise_exception"] = raise_exception
+    environment.globals["strftime_now"] = lambda form: time.strftime(str(form))
     try:
         compiled = environment.from_string(template)
         texts = [
@@ -131,7 +138,7 @@ def rendered(prompts: PromptSet, template: str | None) -> PromptSet:
             )
             for p in prompts.prompts
         ]
-    except (jinja2.TemplateError, TypeError, ValueError) as error:
+    except (jinja2.TemplateError, ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
         said = type(error).__name__
         return prompts.model_copy(update={"name": f"{prompts.name}, raw (its chat template did not render: {said})"})
     new = tuple(p.model_copy(update={"text": text}) for p, text in zip(prompts.prompts, texts, strict=True))
