@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from specdoctor.analysis.cycle import estimated_break_even, estimated_break_even_cycle
 from specdoctor.app.run import Run
 from specdoctor.core import events as ev
 from specdoctor.core.ledger import Ledger
@@ -97,7 +98,17 @@ def _gain(ledger: Ledger) -> list[tuple[str, str]]:
     if off is None or off.throughput is None:
         return [("measured", _cited(_figures(now) + _typed_baseline(ledger), now.evidence))]
     word = "gains" if now.throughput.value > off.throughput.value else "loses"
-    return [(word, _cited(f"{_figures(now)} against {_figures(off)} without", now.evidence, off.evidence))]
+    words = f"{_figures(now)} against {_figures(off)} without{_pays_when(now, off) if word == 'loses' else ''}"
+    return [(word, _cited(words, now.evidence, off.evidence))]
+
+
+def _pays_when(now: Measurement, off: Measurement) -> str:
+    """Break-even on both sides: the accept length for this cycle, the cycle for this accept length."""
+    if now.step is None or now.accept_length is None or off.throughput is None or not now.spec.on:
+        return ""
+    length = estimated_break_even(now.step, off.throughput)
+    cycle = estimated_break_even_cycle(now.accept_length, off.throughput)
+    return f"; it would pay above {length.value:.2f} tokens a cycle, or with a cycle under {cycle.value:.1f} ms"
 
 
 def _typed_baseline(ledger: Ledger) -> str:
