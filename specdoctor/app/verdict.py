@@ -150,7 +150,7 @@ def _missing(run: Run, verdict: Verdict) -> tuple[str, ...]:
     out = [f"{h.cause or 'symptom'}: {h.decides}" for h in undecided]
     if confirmed(run) is None:
         out.insert(0, "whether the symptom is there: a benchmark of this launch and of one without speculation")
-    out += [f"not done: {r.why}" for r in ledger.refusals if r.move.split()[0] in ("bench", "relaunch")]
+    out += [f"not done: {r.why}" for r in ledger.standing_refusals if r.move.split()[0] in ("bench", "relaunch")]
     return tuple(dict.fromkeys(out))
 
 

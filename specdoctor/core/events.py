@@ -66,7 +66,10 @@ class RunStarted(_Event):
 
 
 class RunResumed(_Event):
-    """A stopped or killed run goes on; `lost` names actions that had started and have no end."""
+    """A stopped or killed run goes on; `lost` names actions that had started and have no end.
+
+    `allow`, where it is said, takes the place of what was allowed, answered or refused before.
+    """
 
     kind: Literal["run.resumed"] = "run.resumed"
     lost: tuple[str, ...] = ()

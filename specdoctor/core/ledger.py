@@ -58,6 +58,8 @@ class Ledger:
         self.current_server: ServerRef | None = None
         """What proves the process that serves now."""
         self._changed_before = False
+        self._refusals_before = 0
+        self._answers_before = 0
         self.first_at = 0.0
         self.last_at = 0.0
 
@@ -139,7 +141,22 @@ class Ledger:
         """Whether a tier is allowed without another question."""
         if risk <= self.allow:
             return True
-        return any(a.granted and a.scope == "run" and self.batches[a.batch].risk >= risk for a in self.answers)
+        return any(
+            a.granted and a.scope == "run" and self.batches[a.batch].risk >= risk for a in self._standing_answers
+        )
+
+    def denied(self, risk: Risk) -> bool:
+        """Whether somebody said no to this tier or a lower one, and it still holds."""
+        return any(not a.granted and self.batches[a.batch].risk <= risk for a in self._standing_answers)
+
+    @property
+    def standing_refusals(self) -> list[ev.MoveRefused]:
+        """Refusals that still hold: a resume that says anew what is allowed lets everything be proposed again."""
+        return self.refusals[self._refusals_before :]
+
+    @property
+    def _standing_answers(self) -> list[ev.ApprovalAnswered]:
+        return self.answers[self._answers_before :]
 
     def apply(self, event: ev.Event) -> None:  # noqa: C901  one branch per kind of event, checked by assert_never
         """Take one event in. Raises LedgerError when it breaks a rule; the ledger is then unchanged."""
@@ -151,7 +168,9 @@ class Ledger:
             case ev.RunResumed(allow=allow):
                 self.resumes += 1
                 self.ended = None
-                self.allow = max(self.allow, allow) if allow is not None else self.allow
+                if allow is not None:
+                    self.allow = allow
+                    self._refusals_before, self._answers_before = len(self.refusals), len(self.answers)
             case ev.ClaimStated(claim=claim):
                 self.claims.append(claim)
             case ev.HypothesisOpened(hypothesis=h):

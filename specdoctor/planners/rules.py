@@ -168,12 +168,11 @@ def _tried(ledger: Ledger, what: str, concurrency: int, launch_key: str = "origi
 def blocked(ledger: Ledger, what: str) -> bool:
     """Whether this kind of move was refused for good, or somebody said no to its tier."""
     tier = Risk.LOAD if what == "bench" else Risk.RESTART
-    denied = [a for a in ledger.answers if not a.granted and ledger.batches[a.batch].risk <= tier]
-    return bool(denied) or any(r.move == what for r in ledger.refusals)
+    return ledger.denied(tier) or any(r.move == what for r in ledger.standing_refusals)
 
 
 def _refused(ledger: Ledger, experiment: Experiment) -> bool:
-    return any(r.move == f"relaunch {experiment.change.key}" for r in ledger.refusals)
+    return any(r.move == f"relaunch {experiment.change.key}" for r in ledger.standing_refusals)
 
 
 def _answered_by_reading(ledger: Ledger, symptom: Symptom) -> bool:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import pytest
 
 from specdoctor.core import events as ev
@@ -136,3 +138,31 @@ def test_a_yes_for_the_run_covers_its_tier_and_below() -> None:
     ledger.apply(ev.ApprovalAnswered(batch="B1", granted=True, scope="run", by="me"))
     assert ledger.granted(Risk.LOAD)
     assert ledger.granted(Risk.RESTART)
+
+
+def asked_and_answered(risk: Risk, *, granted: bool, scope: Literal["once", "run"] = "once") -> list[ev.Event]:
+    return [
+        ev.ApprovalAsked(batch="B1", risk=risk, text="may I?"),
+        ev.ApprovalAnswered(batch="B1", granted=granted, scope=scope, by="terminal"),
+    ]
+
+
+def test_a_no_holds_until_a_resume_says_anew_what_is_allowed() -> None:
+    no = [*asked_and_answered(Risk.LOAD, granted=False), ev.MoveRefused(move="bench", why="not allowed (terminal)")]
+    ledger = fold(no, started())
+    ledger.apply(ev.RunResumed())
+    assert ledger.denied(Risk.LOAD)
+    assert ledger.denied(Risk.RESTART)
+    assert [r.move for r in ledger.standing_refusals] == ["bench"]
+    ledger.apply(ev.RunResumed(allow=Risk.LOAD))
+    assert not ledger.denied(Risk.RESTART)
+    assert ledger.standing_refusals == []
+    assert (ledger.granted(Risk.LOAD), ledger.granted(Risk.RESTART)) == (True, False)
+
+
+def test_a_resume_may_allow_less_than_before() -> None:
+    ledger = fold(asked_and_answered(Risk.RESTART, granted=True, scope="run"), started())
+    ledger.apply(ev.RunResumed())
+    assert ledger.granted(Risk.RESTART)
+    ledger.apply(ev.RunResumed(allow=Risk.READ))
+    assert not ledger.granted(Risk.LOAD)
