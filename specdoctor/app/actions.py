@@ -227,7 +227,8 @@ def _compute(run: Run, action: str, move: Compute) -> Outcome:
     )
     for bound in bounds:
         run.emit(bound)
-    return "done", "; ".join(b.text for b in bounds), (evidence,)
+    excluded = sum(1 for b in bounds if b.refuted)
+    return "done", f"{len(bounds)} bounds from {move.basis} figures, {excluded} of them exclude a claim", (evidence,)
 
 
 def _server(run: Run) -> ServerRef:

@@ -61,7 +61,8 @@ class Estimate(Frozen):
         if self.width == 0.0:
             text = f"{self.value:.{own}f}"
             return (text.rstrip("0").rstrip(".") if "." in text else text), ""
-        shown = _decimals(self.width, digits=2)
+        most = max(0, 3 - math.floor(math.log10(abs(self.value)))) if self.value else 6
+        shown = min(_decimals(self.width, digits=2), most)
         low, high = _outward(self.low, shown, math.floor), _outward(self.high, shown, math.ceil)
         between = " to " if self.low < 0 else "-"
         return f"{self.value:.{max(own, shown)}f}", f"({low}{between}{high})"

@@ -21,7 +21,7 @@ def worth_showing(event: ev.Event) -> bool:
     if isinstance(event, ev.ActionStarted):
         return event.risk > Risk.READ
     if isinstance(event, ev.Observed):
-        return event.observation.stance in ("supports", "refutes", "suggests")
+        return event.observation.stance in ("supports", "refutes")
     return not isinstance(event, ev.TodoChanged | ev.EvidenceRecorded)
 
 
@@ -125,7 +125,7 @@ def _finding(event: ev.EvidenceRecorded | ev.Observed | ev.Measured | ev.BoundCo
             return f"{m.id} {m.launch}: {_figures(m)}; {m.requests} requests{failed}{_cited((m.evidence,))}"
         case ev.BoundComputed(text=text, refutes=refutes, evidence=evidence):
             against = f"; against {' '.join(refutes)}" if refutes else ""
-            return f"before any launch: {text}{against}{_cited((evidence,))}"
+            return f"arithmetic, {event.basis} figures: {text}{against}{_cited((evidence,))}"
 
 
 def _figures(measurement: Measurement) -> str:
