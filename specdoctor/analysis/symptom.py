@@ -23,6 +23,7 @@ _BARE_SPEED = re.compile(
     r"(\d+(?:\.\d+)?)(?:\s*[-\u2013]\s*(\d+(?:\.\d+)?))?\s*(?=with\b|without\b|$)",
     re.I,
 )
+_SIDE = re.compile(r"\bwith(?:out)?\b", re.I)
 _ACCEPT = re.compile(r"\b(?:accept(?:ance|ed)?[ -]?(?:len(?:gth)?)|AL)\b[^0-9.;]{0,20}?(\d+(?:\.\d+)?)", re.I)
 _CYCLE = re.compile(_NUMBER + r"\s*ms\b[^.;]{0,20}\b(?:cycle|step|verify|forward)", re.I)
 _CYCLE_FIRST = re.compile(r"\b(?:cycle|step|verify|forward)\b[^0-9.;]{0,20}?" + _NUMBER + r"\s*ms\b", re.I)
@@ -33,6 +34,7 @@ _CLIENTS = re.compile(
 
 _BASELINE_WORDS = re.compile(
     r"\bwithout\b|\bbaseline\b|\bno spec|\bspec\w* (?:is )?off\b|\bnon-spec|\bplain\b|\bvanilla\b|\boff\b|"
+    r"\bdisabl|\bswitched off\b|"
     r"^\s*(?:against|versus|vs\b)",
     re.I,
 )
@@ -70,7 +72,9 @@ _COMPLAINTS: tuple[tuple[Complaint, re.Pattern[str]], ...] = (
     (
         "down",
         re.compile(
-            r"\bdown\b|\bcrash|\bdied\b|\bdoes not (?:start|come up)|\bwon't start|\bnot respond|\brefused", re.I
+            r"(?<!not )\bdown\b(?! to\b| by\b| from\b)|\bcrash|\bdied\b|\bdoes not (?:start|come up)|\bwon't start|"
+            r"\bnot respond|\brefused",
+            re.I,
         ),
     ),
 )
@@ -86,6 +90,21 @@ class Symptom(Frozen):
     def figure(self, metric: str, role: Role) -> float | None:
         """The first claimed value of a metric in a role."""
         return next((c.value for c in self.claims if c.metric == metric and c.role == role), None)
+
+    @property
+    def asks_about_speed(self) -> bool:
+        """Whether the question is if speculation pays. Words that were not understood count as that question.
+
+        Not so where the complaint is of another kind alone, or where the typed figures say that it pays and nobody
+        calls it slow: then the figures are what is tested.
+        """
+        if "slow" in self.complaints:
+            return True
+        if set(self.complaints) & {"queueing", "wrong-output", "down"}:
+            return False
+        baseline = self.figure("throughput_tok_s", "baseline")
+        now = self.figure("throughput_tok_s", "with speculation")
+        return baseline is None or now is None or now <= baseline
 
 
 def _role(clause: str) -> Role:
@@ -109,8 +128,9 @@ def read_symptom(text: str) -> Symptom:
     A number whose clause gives it no role takes the one role that is left when the other speed has one.
     """
     claims: list[Claim] = []
-    for clause in (c.strip() for c in _CLAUSE.split(text) if c and c.strip()):
-        claims += _clause_claims(clause, speeds_elsewhere=bool(_SPEED.search(text)))
+    numbers = _plain_numbers(text)
+    for clause in (c.strip() for c in _CLAUSE.split(numbers) if c and c.strip()):
+        claims += _clause_claims(clause, speeds_elsewhere=bool(_SPEED.search(numbers)))
     claims = _fill_roles(claims)
     complaints = [name for name, pattern in _COMPLAINTS if pattern.search(text)]
     symptom = Symptom(text=text, complaints=tuple(complaints), claims=tuple(claims))
@@ -151,10 +171,19 @@ def _clause_claims(clause: str, *, speeds_elsewhere: bool) -> list[Claim]:
 
 def _halves(clause: str) -> list[tuple[str, Role]]:
     """A clause that gives two speeds ("56 with and 90 without") is read half by half."""
-    if len(_SPEED.findall(clause)) < 2:
-        return [(clause, _role(clause))]
     parts = re.split(r"\band\b|\bor\b", clause)
+    sided = sum(1 for p in parts if re.search(r"\d", p) and _SIDE.search(p))
+    if len(_SPEED.findall(clause)) < 2 and sided < 2:
+        return [(clause, _role(clause))]
     return [(p, _role(p)) for p in parts]
+
+
+def _plain_numbers(text: str) -> str:
+    """Thousands without their comma, a decimal comma before a unit as a point, "from A to B" as before and now."""
+    text = re.sub(r"(?<=\d),(?=\d{3}(?!\d))", "", text)
+    text = re.sub(r"(?<=\d),(?=\d{1,2}\s*(?:tok|t/s|tps|ms)\b)", ".", text, flags=re.I)
+    change = r"\bfrom\s+(\d+(?:\.\d+)?)\s*(?:tok\w*\s*/\s*s\w*)?\s+to\s+(\d+(?:\.\d+)?)\s*(?=tok|t/s|tps)"
+    return re.sub(change, r"\1 tok/s before, now \2 ", text, flags=re.I)
 
 
 def _fill_roles(claims: list[Claim]) -> list[Claim]:

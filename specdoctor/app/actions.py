@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable
 from pathlib import Path, PurePosixPath
 
+from specdoctor.analysis.figure import FigureError
 from specdoctor.analysis.symptom import read_symptom
 from specdoctor.app.bounding import computed, known
 from specdoctor.app.measuring import measure, traffic_measurement
@@ -212,11 +213,17 @@ def _checks(run: Run, action: str, move: RunChecks) -> Outcome:
 
 def _compute(run: Run, action: str, move: Compute) -> Outcome:
     spec = run.scene.view.spec if run.scene else None
-    facts = known(run.ledger, spec, move.basis)
+    try:
+        facts = known(run.ledger, spec, move.basis)
+    except FigureError as error:
+        return "done", f"no bound follows from the {move.basis} figures: {error.message}", ()
     if facts is None:
         return "done", f"no bound follows from the {move.basis} figures", ()
     evidence = run.ledger.next_id("E")
-    bounds = computed(run.ledger, facts, evidence=evidence, at=run.clock.now())
+    try:
+        bounds = computed(run.ledger, facts, evidence=evidence, at=run.clock.now())
+    except FigureError as error:
+        return "done", f"no bound follows from the {move.basis} figures: {error.message}", ()
     if not bounds:
         return "done", f"no claim to set a bound against ({move.basis} figures)", ()
     run.record(
@@ -263,7 +270,8 @@ def _watch(run: Run, action: str, move: Watch) -> Outcome:
         content=record.model_dump_json(),
         data={"foreign_requests": seen},
     )
-    measurement = _traffic(run, evidence, record.log)
+    first = not any(m.source == "log" for m in run.ledger.measurements)
+    measurement = _traffic(run, evidence, record.log) if first and not run.ledger.changed else None
     if measurement is not None:
         run.emit(ev.Measured(measurement=measurement))
         traffic += f"; its log shows {_figures(measurement)}"
@@ -437,10 +445,11 @@ def _verified_spec(run: Run, server: ServerRef | None) -> SpecSetting | None:
     return None
 
 
-def _restore(run: Run, action: str) -> Outcome:
+def restore_order(run: Run, action: str) -> RestoreOrder:
+    """The order that brings the original back on the port where it was found."""
     assert run.scene is not None
     ref = run.scene.view.ref
-    order = RestoreOrder(
+    return RestoreOrder(
         run=run.id,
         action=action,
         port=ref.port if ref else 0,
@@ -448,6 +457,11 @@ def _restore(run: Run, action: str) -> Outcome:
         ready_timeout_s=ready_timeout_s(run),
         expected_start_s=last_start_s(run),
     )
+
+
+def _restore(run: Run, action: str) -> Outcome:
+    assert run.scene is not None
+    order = restore_order(run, action)
     outcome = run.operations.restore(order, lambda p: run.progress(action, p))
     equal = ", ".join(sorted(k for k, same in outcome.equal.items() if same))
     unequal = ", ".join(f"{k} ({v})" for k, v in sorted(outcome.differences.items()))

@@ -8,7 +8,7 @@ from pydantic import TypeAdapter
 
 from specdoctor import __version__
 from specdoctor.app import graph, steps, verdict
-from specdoctor.app.actions import carry_out
+from specdoctor.app.actions import carry_out, restore_order
 from specdoctor.app.run import Run
 from specdoctor.core import events as ev
 from specdoctor.core.errors import (
@@ -19,6 +19,7 @@ from specdoctor.core.errors import (
     EXIT_OUTSIDE,
     ConnectionLost,
     SpecdoctorError,
+    StoreError,
     TargetError,
 )
 from specdoctor.core.model import Risk, Verdict
@@ -40,7 +41,12 @@ def resume(run: Run, *, allow: Risk | None = None) -> None:
     run.emit(ev.RunResumed(lost=tuple(s.action for s in lost), allow=allow))
     for started in lost:
         move = _move.validate_python(started.move)
-        carry_out(run, move, action=started.action)
+        try:
+            carry_out(run, move, action=started.action)
+        except ConnectionLost:
+            raise
+        except TargetError as error:
+            run.emit(ev.NoteAdded(text=f"{started.action} could not be finished: {error.message}", by="specdoctor"))
         steps.judge(run)
 
 
@@ -57,6 +63,9 @@ def investigate(run: Run, *, checkpoints: Path | None) -> int:
         return _end(run, EXIT_INTERRUPTED, "interrupted by the user")
     except ConnectionLost as lost:
         return _end(run, EXIT_OUTSIDE, f"{lost.message}; go on with: specdoctor investigate --resume {run.id}")
+    except StoreError:
+        put_back(run, why="the run cannot be recorded")
+        raise
     except TargetError as error:
         put_back(run, why="the target failed")
         _conclude(run)
@@ -79,10 +88,29 @@ def put_back(run: Run, *, why: str) -> None:
         if isinstance(decide(move, run.ledger, run.situation), Refused):
             return
         carry_out(run, move)
+    except StoreError as error:
+        raise _put_back_unrecorded(run, error) from error
     except SpecdoctorError as error:
         run.emit(ev.NoteAdded(text=f"the original could not be put back: {error.message}", by="specdoctor"))
         return
     _release(run)
+
+
+def _put_back_unrecorded(run: Run, error: StoreError) -> StoreError:
+    """Nothing can be written any more (a full disk): the server is put back all the same; the error says how it is."""
+    if run.scene is None or not any(a.started.what == "relaunch" for a in run.ledger.actions.values()):
+        return error
+    try:
+        outcome = run.operations.restore(restore_order(run, f"unrecorded-{run.ledger.count}"), lambda _: None)
+    except SpecdoctorError as failure:
+        state = f"the server is NOT as it was found: {failure.message}"
+    else:
+        state = "the server was put back" if outcome.proved else f"the server is NOT as it was found: {outcome.reason}"
+    return StoreError(
+        f"{error.message}; {state}",
+        tried=error.tried,
+        next_step=f"make room, then: specdoctor investigate --resume {run.id}",
+    )
 
 
 def _settle(run: Run, why: str) -> None:

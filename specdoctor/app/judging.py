@@ -15,6 +15,7 @@ from specdoctor.core.hypothesis import Hypothesis, Prediction
 from specdoctor.core.ledger import Ledger
 from specdoctor.core.measurement import Measurement
 from specdoctor.core.model import Status
+from specdoctor.core.server import SpecSetting
 
 LAUNCH_SPREAD = 0.05
 """Relative spread between two starts of the same server where this host's own history shows none (assumed)."""
@@ -82,10 +83,22 @@ def _by_failed_launch(ledger: Ledger, hypothesis: Hypothesis, at: float) -> ev.H
     if prediction is None or prediction.metric == "reading":
         return None
     for launch in reversed(ledger.relaunches):
-        if launch.change.key == prediction.under and launch.outcome.status in ("failed", "timeout"):
+        if launch.change.key != prediction.under:
+            continue
+        if launch.outcome.status in ("failed", "timeout"):
             because = f"the launch did not come up: {launch.outcome.reason}"
             return _close(hypothesis, Status.PARKED, because, (launch.evidence,), at)
+        if prediction.setting is not None and launch.spec is not None and not _same(launch.spec, prediction.setting):
+            because = f"the launch came up with {launch.spec.label} in force, not {prediction.setting.label}"
+            return _close(hypothesis, Status.PARKED, because, (launch.evidence,), at)
     return None
+
+
+def _same(found: SpecSetting, wanted: SpecSetting) -> bool:
+    """Whether a launch has the speculation in force that was to be tested."""
+    if not wanted.on or not found.on:
+        return found.on == wanted.on
+    return (found.draft_steps, found.topk, found.draft_tokens) == (wanted.draft_steps, wanted.topk, wanted.draft_tokens)
 
 
 def _by_measurement(ledger: Ledger, hypothesis: Hypothesis, at: float) -> ev.HypothesisClosed | None:
@@ -96,12 +109,18 @@ def _by_measurement(ledger: Ledger, hypothesis: Hypothesis, at: float) -> ev.Hyp
     figure = metric_of(found, prediction.metric) if found else None
     if found is None or figure is None:
         return None
-    outcome = compare(figure, prediction, launched=launched_apart(ledger, prediction))
+    reference = _reference(ledger, prediction)
+    outcome = compare(figure, prediction, launched=launched_apart(ledger, prediction), reference=reference)
     if outcome is None:
         return None
     because = f"predicted {prediction.op} {prediction.value:.4g}, measured {figure.with_unit()}, n={figure.n}"
-    status = Status.SUPPORTED if outcome else Status.FALSIFIED
     evidence = (found.evidence, *_reference_evidence(ledger, prediction))
+    short = _falls_short(ledger, hypothesis, found) if outcome else None
+    if short is not None:
+        because = f"{because}, but {short[0]}"
+        evidence = (*evidence, short[1])
+        outcome = False
+    status = Status.SUPPORTED if outcome else Status.FALSIFIED
     return _close(hypothesis, status, because, evidence, at)
 
 
@@ -109,6 +128,27 @@ def _reference_evidence(ledger: Ledger, prediction: Prediction) -> tuple[str, ..
     """The evidence a threshold was taken from, where it was measured in this run."""
     words = prediction.value_from.replace(",", " ").split()
     return tuple(w for w in words if w in ledger.evidence)
+
+
+def _falls_short(ledger: Ledger, hypothesis: Hypothesis, found: Measurement) -> tuple[str, str] | None:
+    """A typed threshold can be too low: what explains a loss must beat the server as found, and reach the baseline."""
+    if hypothesis.answers != "explains" or found.throughput is None:
+        return None
+    before, off = ledger.measured("original", concurrency=found.concurrency), ledger.baseline(found.concurrency)
+    if before is not None and before.throughput is not None:
+        if found.throughput.value <= (1 + LAUNCH_SPREAD) * before.throughput.value:
+            return f"not faster than as found, {before.throughput.with_unit()}", before.evidence
+    if off is not None and off.throughput is not None:
+        if found.throughput.value < (1 - LAUNCH_SPREAD) * off.throughput.value:
+            return f"below {off.throughput.with_unit()} without speculation", off.evidence
+    return None
+
+
+def _reference(ledger: Ledger, prediction: Prediction) -> Estimate | None:
+    """The measured figure that a threshold was taken from, with its own interval."""
+    cited = _reference_evidence(ledger, prediction)
+    found = next((m for m in reversed(ledger.measurements) if m.evidence in cited), None)
+    return metric_of(found, prediction.metric) if found is not None else None
 
 
 def launched_apart(ledger: Ledger, prediction: Prediction) -> bool:
@@ -126,18 +166,24 @@ def metric_of(measurement: Measurement, metric: str) -> Estimate | None:
     return figures.get(metric)
 
 
-def compare(figure: Estimate, prediction: Prediction, *, launched: bool) -> bool | None:
+def compare(
+    figure: Estimate, prediction: Prediction, *, launched: bool, reference: Estimate | None = None
+) -> bool | None:
     """True or False where the whole interval lies on one side of the threshold, else None.
 
+    A threshold that was itself measured (`reference`) brings its own interval; both are added as independent.
     Between two starts of a server the same setting differs by chance too: `launched` widens a speed's interval by the
     spread between starts, 5 % of its value unless this host's history says better.
     """
     assert prediction.value is not None
-    low, high = figure.low, figure.high
+    below, above = figure.value - figure.low, figure.high - figure.value
+    if reference is not None:
+        below = (below**2 + (reference.high - reference.value) ** 2) ** 0.5
+        above = (above**2 + (reference.value - reference.low) ** 2) ** 0.5
     if launched and prediction.metric in ("throughput_tok_s", "step_ms"):
         half = NORMAL_95 * LAUNCH_SPREAD * figure.value
-        low = figure.value - ((figure.value - low) ** 2 + half**2) ** 0.5
-        high = figure.value + ((high - figure.value) ** 2 + half**2) ** 0.5
+        below, above = (below**2 + half**2) ** 0.5, (above**2 + half**2) ** 0.5
+    low, high = figure.value - below, figure.value + above
     test = _COMPARE[prediction.op]
     ends = {test(low, prediction.value), test(high, prediction.value)}
     return ends.pop() if len(ends) == 1 else None

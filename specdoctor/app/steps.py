@@ -13,9 +13,13 @@ from specdoctor.app.run import Run
 from specdoctor.core import events as ev
 from specdoctor.core.hypothesis import TodoStatus
 from specdoctor.core.model import DECIDED, Frozen, Risk, Status
-from specdoctor.core.moves import Finish, Move, Relaunch, Restore, risk_of
+from specdoctor.core.moves import Finish, Move, Relaunch, Restore, Watch, risk_of
 from specdoctor.core.policy import Refused, decide
 from specdoctor.core.ports import Answer, Batch
+
+TRAFFIC_FRESH_S = 60.0
+"""How long a look at the traffic counts; load or a restart after that looks again."""
+LOOK_AGAIN_S = 2.0
 
 STALLED_AFTER = 3
 """Rounds in which nothing at all happened before the run is ended; a planner in a circle must not run for ever."""
@@ -64,6 +68,7 @@ def gate(run: Run, moves: Sequence[Move]) -> tuple[list[Move], Batch | None]:
     passed: list[Move] = []
     asking: list[Move] = []
     for move in moves:
+        _look_again(run, move)
         outcome = decide(move, run.ledger, run.situation)
         if isinstance(outcome, Refused):
             _refuse(run, move, outcome.why + (f"; {outcome.next_step}" if outcome.next_step else ""))
@@ -80,6 +85,17 @@ def gate(run: Run, moves: Sequence[Move]) -> tuple[list[Move], Batch | None]:
     batch = batch_of(run, asking)
     run.emit(ev.ApprovalAsked(batch=batch.id, risk=batch.risk, text=batch.text))
     return passed, batch
+
+
+def _look_again(run: Run, move: Move) -> None:
+    """Before load or a restart, see again whether others use the server, unless that was just seen."""
+    ledger = run.ledger
+    if risk_of(move) is Risk.READ or isinstance(move, Restore) or ledger.settings.with_traffic:
+        return
+    seen = [a.ended.at for a in ledger.actions.values() if a.started.what == "watch" and a.ended is not None]
+    if not seen or run.clock.now() - max(seen) < TRAFFIC_FRESH_S or ledger.current_server is None:
+        return
+    carry_out(run, Watch(seconds=min(ledger.settings.watch_s, LOOK_AGAIN_S), why="do others use it by now?"))
 
 
 def _refuse(run: Run, move: Move, why: str) -> None:

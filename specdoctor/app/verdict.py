@@ -8,12 +8,15 @@ from specdoctor.analysis.symptom import read_symptom
 from specdoctor.app.run import Run
 from specdoctor.app.verdict_lines import lines_of
 from specdoctor.core import events as ev
+from specdoctor.core.engine import Engine
+from specdoctor.core.errors import EngineError
 from specdoctor.core.estimate import Estimate
-from specdoctor.core.hypothesis import Hypothesis, Observation
+from specdoctor.core.hypothesis import Hypothesis, Observation, Remedy
 from specdoctor.core.launch import ORIGINAL, LaunchChange
 from specdoctor.core.ledger import Ledger
 from specdoctor.core.measurement import Measurement
-from specdoctor.core.model import Role, Status, Verdict
+from specdoctor.core.model import DECIDED, Role, Status, Verdict
+from specdoctor.core.server import ServerView, SpecSetting
 
 MATERIAL = 1.05
 """A launch counts as faster when it gains more than the assumed spread between two starts, 5 %."""
@@ -108,6 +111,11 @@ def _faster(one: Measurement | None, other: Measurement | None) -> bool:
     return one.throughput.value > MATERIAL * other.throughput.value and one.throughput.low > other.throughput.high
 
 
+def tested(ledger: Ledger, cause: str) -> bool:
+    """Whether it was decided, by a measurement or by arithmetic on one, if undoing a fault removes the symptom."""
+    return any(h.cause == cause and h.answers == "explains" and h.status in DECIDED for h in ledger.hypotheses.values())
+
+
 def confirmed(run: Run) -> bool | None:
     """Whether the symptom is true here: True, False, or None when nothing could tell."""
     ledger = run.ledger
@@ -119,13 +127,13 @@ def confirmed(run: Run) -> bool | None:
         return slower.status is Status.SUPPORTED
     if "queueing" in symptom.complaints:
         return any(o.binds and o.stance == "supports" and o.explains for o in ledger.observed()) or None
-    now = ledger.measured("original", concurrency=ledger.settings.concurrency)
     typed = symptom.figure("throughput_tok_s", "baseline")
-    if now is not None and now.throughput is not None and typed is not None and now.throughput.low > typed:
-        return False
-    if "slow" in symptom.complaints or "wrong-output" in symptom.complaints or not symptom.text.strip():
+    if symptom.asks_about_speed or "wrong-output" in symptom.complaints or typed is None:
         return None
-    return False if ledger.measurements else None
+    seen = ledger.measured("original", concurrency=ledger.settings.concurrency)
+    seen = seen or next((m for m in reversed(ledger.measurements) if m.launch_key == "original"), None)
+    pays = seen is not None and seen.throughput is not None and seen.throughput.low > typed
+    return False if pays else None
 
 
 def _verdict(run: Run, causes: tuple[ev.CauseNamed, ...]) -> Verdict:
@@ -139,7 +147,8 @@ def _verdict(run: Run, causes: tuple[ev.CauseNamed, ...]) -> Verdict:
 
 def _lost(run: Run, observation: Observation) -> bool:
     """Whether a binding fault does no harm here: speculation pays in spite of it, and undoing it is only an option."""
-    return observation.cause in ("CFG-1", "CFG-3") and confirmed(run) is False
+    drafts_fewer = observation.remedy is not None and observation.remedy.setting is not None
+    return drafts_fewer and confirmed(run) is False
 
 
 def _missing(run: Run, verdict: Verdict) -> tuple[str, ...]:
@@ -150,6 +159,11 @@ def _missing(run: Run, verdict: Verdict) -> tuple[str, ...]:
     out = [f"{h.cause or 'symptom'}: {h.decides}" for h in undecided]
     if confirmed(run) is None:
         out.insert(0, "whether the symptom is there: a benchmark of this launch and of one without speculation")
+    if run.scene is not None and run.engine is not None and confirmed(run) is None:
+        try:
+            run.engine.change_spec(run.scene.view, SpecSetting(), label="without speculation")
+        except EngineError as error:
+            out.append(f"not done: a launch without speculation: {error.message}")
     out += [f"not done: {r.why}" for r in ledger.standing_refusals if r.move.split()[0] in ("bench", "relaunch")]
     return tuple(dict.fromkeys(out))
 
@@ -188,12 +202,9 @@ def _recommendation(run: Run, verdict: Verdict) -> ev.Recommendation | None:
     remedies = [o for o in ledger.observed() if o.stance == "supports" and o.binds and o.remedy is not None]
     for o in remedies:
         assert o.remedy is not None
-        if o.remedy.setting is not None:
-            change = engine.change_spec(scene.view, o.remedy.setting, label=o.remedy.label)
-        else:
-            change = engine.change_flags(
-                label=o.remedy.label, set_flags=o.remedy.set_flags, remove_flags=o.remedy.remove_flags
-            )
+        change = _remedied(engine, scene.view, o.remedy)
+        if change is None:
+            continue
         return ev.Recommendation(
             launch=engine.paste_line(scene.view, change),
             rollback=rollback,
@@ -202,6 +213,17 @@ def _recommendation(run: Run, verdict: Verdict) -> ev.Recommendation | None:
             why=f"{o.cause}: {o.fix}",
         )
     return None
+
+
+def _remedied(engine: Engine, view: ServerView, remedy: Remedy) -> LaunchChange | None:
+    """The launch that a remedy comes to, None where no flag can make it."""
+    if remedy.setting is None:
+        change = engine.change_flags(label=remedy.label, set_flags=remedy.set_flags, remove_flags=remedy.remove_flags)
+        return change.model_copy(update={"remove_env": remedy.remove_env})
+    try:
+        return engine.change_spec(view, remedy.setting, label=remedy.label)
+    except EngineError:
+        return None
 
 
 def _expected(m: Measurement) -> dict[str, JsonValue]:
@@ -226,6 +248,9 @@ def _headline(run: Run, verdict: Verdict, causes: tuple[ev.CauseNamed, ...]) -> 
     if verdict is Verdict.HEALTHY:
         return "nothing here needs repair"
     real = [c for c in causes if c.status == "supported"]
+    untested = [c.cause for c in real if not tested(run.ledger, c.cause)]
+    if untested:
+        return f"{', '.join(untested)} is real; whether it explains the symptom was not tested"
     if real and confirmed(run):
         named = ", ".join(c.cause for c in real)
         return f"{named} is real, and is not why it is slow; what is, stays open"

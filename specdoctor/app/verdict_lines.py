@@ -7,7 +7,10 @@ from specdoctor.app.run import Run
 from specdoctor.core import events as ev
 from specdoctor.core.ledger import Ledger
 from specdoctor.core.measurement import Measurement
-from specdoctor.core.model import Role, Status, Verdict
+from specdoctor.core.model import DECIDED, Role, Status, Verdict
+
+MATERIAL = 1.05
+"""Less than the assumed spread between two starts, 5 %, is called neither a gain nor a loss."""
 
 Lines = tuple[tuple[str, str], ...]
 
@@ -27,7 +30,7 @@ def lines_of(
     lines += _gain(ledger)
     because = [c for c in causes if c.status == "supported"]
     if because:
-        words = "; ".join(_cause_words(c) for c in because)
+        words = "; ".join(_cause_words(ledger, c) for c in because)
         lines.append(("because", _cited(words, *(e for c in because for e in c.evidence))))
     ruled_out = [h for h in ledger.hypotheses.values() if h.status is Status.FALSIFIED]
     if ruled_out:
@@ -41,7 +44,10 @@ def lines_of(
     return tuple(lines)
 
 
-def _cause_words(cause: ev.CauseNamed) -> str:
+def _cause_words(ledger: Ledger, cause: ev.CauseNamed) -> str:
+    tests = [h for h in ledger.hypotheses.values() if h.cause == cause.cause and h.answers == "explains"]
+    if cause.role is Role.PRESENT and not any(h.status in DECIDED for h in tests):
+        return f"{cause.cause} {cause.claim} (real; whether it explains the symptom was not tested)"
     role = {Role.EXPLAINS: "explains it", Role.CONTRIBUTES: "contributes", Role.PRESENT: "real, does not explain it"}
     return f"{cause.cause} {cause.claim} ({role[cause.role]})"
 
@@ -57,7 +63,7 @@ def _not_known(ledger: Ledger, missing: tuple[str, ...]) -> str:
     parts: list[str] = []
     finding = ledger.by_key("finding:cycle")
     for about, words in (
-        ("accept_length", "what holds the accept length down"),
+        ("accept_length", _length_words(ledger)),
         ("cycle", f"why {finding.claim}" if finding is not None else "what makes the cycle long"),
         ("symptom", "what explains the symptom"),
     ):
@@ -68,6 +74,14 @@ def _not_known(ledger: Ledger, missing: tuple[str, ...]) -> str:
             tells = next((h.decides for h in rivals if h.decides), "nothing that can be done here")
             parts.append(f"{words}: {names}; would tell: {tells}")
     return " | ".join(parts) if parts else "; ".join(missing[:2])
+
+
+def _length_words(ledger: Ledger) -> str:
+    """What the rivals for the accept length would account for, with the figure."""
+    now = ledger.measured("original", concurrency=ledger.settings.concurrency)
+    if now is None or now.accept_length is None:
+        return "what the accept length depends on"
+    return f"what keeps the accept length at {now.accept_length.value:.2f} of at most {now.spec.draft_steps + 1}"
 
 
 def _short(text: str) -> str:
@@ -97,8 +111,11 @@ def _gain(ledger: Ledger) -> list[tuple[str, str]]:
     off = ledger.baseline(concurrency)
     if off is None or off.throughput is None:
         return [("measured", _cited(_figures(now) + _typed_baseline(ledger), now.evidence))]
-    word = "gains" if now.throughput.value > off.throughput.value else "loses"
-    words = f"{_figures(now)} against {_figures(off)} without{_pays_when(now, off) if word == 'loses' else ''}"
+    if not now.spec.on:
+        return [("measured", _cited(f"{_figures(now)}; no speculation is in force", now.evidence))]
+    ratio = now.throughput.value / off.throughput.value
+    word = "gains" if ratio > MATERIAL else "loses" if ratio < 1 / MATERIAL else "no gain"
+    words = f"{_figures(now)} against {_figures(off)} without{_pays_when(now, off) if word != 'gains' else ''}"
     return [(word, _cited(words, now.evidence, off.evidence))]
 
 
@@ -120,11 +137,8 @@ def _typed_baseline(ledger: Ledger) -> str:
 def _do_now(run: Run, recommendation: ev.Recommendation | None) -> str:
     if recommendation is not None:
         value = recommendation.expected.get("throughput_tok_s")
-        brings = (
-            f" [{value:.1f} tok/s, {recommendation.basis}]"
-            if isinstance(value, float)
-            else f" [{recommendation.basis}]"
-        )
+        origin = f"{recommendation.basis} {recommendation.expected.get('evidence', '')}".strip()
+        brings = f" [{value:.1f} tok/s, {origin}]" if isinstance(value, float) else f" [{origin}]"
         return f"{recommendation.launch}{brings}"
     view = run.scene.view if run.scene else None
     if view is not None and view.state == "down":

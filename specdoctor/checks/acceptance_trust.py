@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from specdoctor.checks.reading import in_force, silent
-from specdoctor.core.hypothesis import Observation, Prediction
+from specdoctor.core.hypothesis import Observation, Prediction, Remedy
 from specdoctor.core.ports import Scene
 from specdoctor.core.server import Source
 
@@ -23,12 +23,19 @@ class AcceptanceTrust:
         forced = view.env.get("SGLANG_SIMULATE_ACC_LEN")
         if forced not in (None, "", "-1"):
             source = Source(where="environment of the server", key="SGLANG_SIMULATE_ACC_LEN", quote=str(forced))
-            found.append(
-                self._fault("MEAS-2", f"the accept length is forced to {forced} by an environment variable", source)
-            )
+            claim = f"the accept length is forced to {forced} by an environment variable"
+            remedy = Remedy(label="accept length not forced", remove_env=("SGLANG_SIMULATE_ACC_LEN",))
+            found.append(self._fault("MEAS-2", claim, source, remedy))
         if view.effective.get("speculative_draft_load_format") == "dummy":
             claim = "the drafter runs with random weights (load format dummy)"
-            found.append(self._fault("WIRE-2", claim, in_force(view, "speculative_draft_load_format")))
+            found.append(
+                self._fault(
+                    "WIRE-2",
+                    claim,
+                    in_force(view, "speculative_draft_load_format"),
+                    Remedy(label="the drafter's own weights", remove_flags=("--speculative-draft-load-format",)),
+                )
+            )
         for key in THRESHOLDS:
             value = view.effective.get(key)
             if isinstance(value, int | float) and value < 1.0:
@@ -37,7 +44,7 @@ class AcceptanceTrust:
                 )
         return tuple(found) or silent(self.name, None, "acceptance is neither forced nor lossy")
 
-    def _fault(self, cause: str, claim: str, source: Source) -> Observation:
+    def _fault(self, cause: str, claim: str, source: Source, remedy: Remedy | None = None) -> Observation:
         return Observation(
             check=self.name,
             cause=cause,
@@ -46,6 +53,7 @@ class AcceptanceTrust:
             binds=True,
             about="accept_length",
             sources=(source,),
+            remedy=remedy,
             reading=Prediction(metric="reading", op="==", subject=source.key or "", text=source.quote),
             fix="start without it, then measure again",
         )

@@ -45,7 +45,7 @@ class RequestCap:
                 claim=f"max_running_requests defaulted to {cap} by the engine; {len(pinned)} decode lines stand at "
                 f"{deepest.running} running with up to {deepest.queue} queued",
                 binds=True,
-                explains="queueing" in scene.complaints,
+                explains="queueing" in scene.complaints or not scene.complaints,
                 sources=sources,
                 remedy=Remedy(label=f"max running requests {need}", set_flags={"--max-running-requests": (str(need),)}),
                 reading=Prediction(metric="reading", op=">", subject="#queue-req at the cap", text="0"),

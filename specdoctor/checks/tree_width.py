@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from specdoctor.checks.reading import in_force, silent
-from specdoctor.core.hypothesis import Observation, Remedy
+from specdoctor.core.hypothesis import Observation, Prediction, Remedy
 from specdoctor.core.ports import Scene
 from specdoctor.core.server import SpecSetting
 
@@ -24,9 +24,16 @@ class TreeWidth:
         found: list[Observation] = []
         if spec.draft_tokens - 1 > pool:
             claim = f"{spec.draft_tokens} draft tokens asked of a tree with {pool} candidates"
+            reading = Prediction(metric="reading", op=">", subject="draft tokens in force", text=str(pool + 1))
             found.append(
                 Observation(
-                    check=self.name, cause="CFG-3", stance="supports", claim=claim, binds=True, sources=(source,)
+                    check=self.name,
+                    cause="CFG-3",
+                    stance="supports",
+                    claim=claim,
+                    binds=True,
+                    sources=(source,),
+                    reading=reading,
                 )
             )
         if scene.concurrency > 1:

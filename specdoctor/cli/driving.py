@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from specdoctor.cli.interrupts import interrupts
 from specdoctor.cli.output import say
-from specdoctor.core.errors import EXIT_INTERRUPTED
+from specdoctor.core.errors import EXIT_INTERRUPTED, StoreError
 
 if TYPE_CHECKING:
     from specdoctor.app.run import Run
@@ -78,5 +78,12 @@ def write_report(run_id: str, store: MirroredStore) -> Path | None:
     """report.md of a run beside its events, as far as it got; None for a run without events."""
     from specdoctor.render.report import report_markdown
 
-    events = list(store.events(run_id))
-    return store.transcript.put_report(run_id, report_markdown(events)) if events else None
+    try:
+        events = list(store.events(run_id))
+        written = store.transcript.put_report(run_id, report_markdown(events)) if events else None
+    except StoreError as error:
+        say(f"no report was written: {error.message}")
+        return None
+    if store.lagging is not None:
+        say(f"the transcript is behind the run database, which has everything: {store.lagging}")
+    return written

@@ -108,12 +108,13 @@ Stance = Literal["supports", "refutes", "suggests", "silent", "no-data"]
 
 
 class Remedy(Frozen):
-    """The change that would remove a fault: another speculation setting, or flags."""
+    """The change that would remove a fault: another speculation setting, flags, or variables taken out."""
 
     label: str
     setting: SpecSetting | None = None
     set_flags: dict[str, tuple[str, ...]] = Field(default_factory=dict)
     remove_flags: tuple[str, ...] = ()
+    remove_env: tuple[str, ...] = ()
 
 
 class Observation(Frozen):

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from specdoctor.analysis.symptom import Symptom
+from specdoctor.core.errors import EngineError
 from specdoctor.core.hypothesis import Hypothesis, Remedy
 from specdoctor.core.launch import LaunchChange
 from specdoctor.core.ledger import Ledger
 from specdoctor.core.model import Frozen, Status
 from specdoctor.core.ports import Briefing
 from specdoctor.core.server import SpecSetting
-from specdoctor.planners.state import asks_about_speed
 
 OFF = SpecSetting()
 
@@ -23,21 +23,28 @@ class Experiment(Frozen):
 
 
 def baseline_change(briefing: Briefing) -> LaunchChange | None:
-    """The launch without speculation; None when none is in force or the engine is unknown."""
+    """The launch without speculation; None when none is in force, or no flag can take it away."""
     scene, engine = briefing.scene, briefing.engine
     if scene is None or engine is None or scene.view.spec is None or not scene.view.spec.on:
         return None
-    return engine.change_spec(scene.view, OFF, label="without speculation")
+    try:
+        return engine.change_spec(scene.view, OFF, label="without speculation")
+    except EngineError:
+        return None
 
 
 def remedy_change(briefing: Briefing, remedy: Remedy) -> LaunchChange | None:
-    """The launch change of a remedy."""
+    """The launch change of a remedy; None when no flag can make it."""
     scene, engine = briefing.scene, briefing.engine
     if scene is None or engine is None:
         return None
     if remedy.setting is not None:
-        return engine.change_spec(scene.view, remedy.setting, label=remedy.label)
-    return engine.change_flags(label=remedy.label, set_flags=remedy.set_flags, remove_flags=remedy.remove_flags)
+        try:
+            return engine.change_spec(scene.view, remedy.setting, label=remedy.label)
+        except EngineError:
+            return None
+    change = engine.change_flags(label=remedy.label, set_flags=remedy.set_flags, remove_flags=remedy.remove_flags)
+    return change.model_copy(update={"remove_env": remedy.remove_env})
 
 
 def pending_experiments(briefing: Briefing, symptom: Symptom) -> list[Experiment]:
@@ -50,7 +57,7 @@ def pending_experiments(briefing: Briefing, symptom: Symptom) -> list[Experiment
         out.append(
             Experiment(change=change, hypotheses=(slower.id,), why="is it slower at all, in this state of the system?")
         )
-    if slower is None and asks_about_speed(symptom):
+    if slower is None and symptom.asks_about_speed:
         return []
     for o in ledger.observed():
         if o.stance != "supports" or not o.binds or o.remedy is None:
@@ -84,5 +91,7 @@ def _reached(ledger: Ledger, hypothesis: Hypothesis) -> bool:
     prediction = hypothesis.prediction
     now = ledger.measured("original", concurrency=ledger.settings.concurrency)
     if prediction is None or prediction.value is None or now is None or now.throughput is None:
+        return False
+    if not prediction.value_from.startswith("typed"):
         return False
     return now.throughput.high >= prediction.value

@@ -9,7 +9,6 @@ from specdoctor.core.ledger import Ledger
 from specdoctor.core.moves import OpenHypothesis
 from specdoctor.core.ports import Briefing
 from specdoctor.planners.experiments import OFF, baseline_change, remedy_change
-from specdoctor.planners.state import asks_about_speed
 
 
 def findings(ledger: Ledger) -> list[OpenHypothesis]:
@@ -45,13 +44,13 @@ def explaining(briefing: Briefing, symptom: Symptom) -> list[OpenHypothesis]:
             if o.explains and o.reading is not None:
                 out.append(_read_explanation(o))
             continue
+        if o.explains:
+            out.append(_read_explanation(o))
         change = remedy_change(briefing, o.remedy)
         prediction = _explanation(briefing, symptom, o, change) if change is not None else None
         if prediction is None:
             continue
         claim = f"undoing it ({o.remedy.label}) brings {prediction.op} {prediction.value:.4g} tok/s"
-        if o.explains:
-            out.append(_read_explanation(o))
         out.append(
             OpenHypothesis(
                 key=f"explains:{o.cause}:{o.remedy.label}",
@@ -111,20 +110,33 @@ def _explanation(
 
 def _threshold(ledger: Ledger, symptom: Symptom, concurrency: int) -> tuple[float, str, Operator] | None:
     """What undoing a fault must bring: what the user wished, their baseline, else more than it gives as found."""
-    if asks_about_speed(symptom):
+    if symptom.asks_about_speed:
         roles: tuple[Role, ...] = ("wished", "baseline")
         for role in roles:
             value = symptom.figure("throughput_tok_s", role)
             if value is not None:
                 return value, f"typed, {role}", ">="
-        off = ledger.baseline(concurrency)
-        if off is not None and off.throughput is not None:
-            return off.throughput.value, f"without speculation, {off.evidence}", ">="
-        return None
+        off, found = ledger.baseline(concurrency), ledger.measured("original", concurrency=concurrency)
+        if off is None or off.throughput is None:
+            return None
+        if found is not None and found.throughput is not None and found.throughput.value > off.throughput.value:
+            return found.throughput.value, f"as found, {found.evidence}", ">"
+        return off.throughput.value, f"without speculation, {off.evidence}", ">="
     now = ledger.measured("original", concurrency=concurrency)
     if now is not None and now.throughput is not None:
         return now.throughput.value, f"as found, {now.evidence}", ">"
     return None
+
+
+def _pays_as_typed(ledger: Ledger, symptom: Symptom) -> bool:
+    """Whether nobody asks about speed and what was measured agrees with the gain that was typed."""
+    if symptom.asks_about_speed:
+        return False
+    now = ledger.measured("original", concurrency=ledger.settings.concurrency)
+    typed = symptom.figure("throughput_tok_s", "baseline")
+    if typed is None:
+        return True
+    return now is not None and now.throughput is not None and now.throughput.low > typed
 
 
 def symptom_claim(briefing: Briefing, symptom: Symptom) -> list[OpenHypothesis]:
@@ -132,10 +144,7 @@ def symptom_claim(briefing: Briefing, symptom: Symptom) -> list[OpenHypothesis]:
     ledger = briefing.ledger
     now = ledger.measured("original", concurrency=ledger.settings.concurrency)
     change = baseline_change(briefing)
-    if change is None or now is None or now.throughput is None or not asks_about_speed(symptom):
-        return []
-    typed = symptom.figure("throughput_tok_s", "baseline")
-    if typed is not None and now.throughput.low > typed:
+    if change is None or now is None or now.throughput is None or _pays_as_typed(ledger, symptom):
         return []
     return [
         OpenHypothesis(

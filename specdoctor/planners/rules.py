@@ -28,7 +28,7 @@ from specdoctor.core.ports import Briefing, Scene
 from specdoctor.planners.experiments import Experiment, pending_experiments, would_launch
 from specdoctor.planners.hypotheses import explaining, findings, symptom_claim
 from specdoctor.planners.rivals import rivals
-from specdoctor.planners.state import asks_about_speed, explained
+from specdoctor.planners.state import explained
 
 
 class RulePlanner:
@@ -177,7 +177,7 @@ def _refused(ledger: Ledger, experiment: Experiment) -> bool:
 
 def _answered_by_reading(ledger: Ledger, symptom: Symptom) -> bool:
     """Without permission for load: is there a decided explanation, or nothing that asks for a measurement?"""
-    return explained(ledger) or (not asks_about_speed(symptom) and bool(ledger.measurements))
+    return explained(ledger) or (not symptom.asks_about_speed and bool(ledger.measurements))
 
 
 def _why_finished(ledger: Ledger) -> str:

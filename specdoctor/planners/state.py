@@ -2,14 +2,8 @@
 
 from __future__ import annotations
 
-from specdoctor.analysis.symptom import Symptom
 from specdoctor.core.ledger import Ledger
 from specdoctor.core.model import Status
-
-
-def asks_about_speed(symptom: Symptom) -> bool:
-    """Whether the question is if speculation pays: said, implied by typed figures, or nothing was said at all."""
-    return "slow" in symptom.complaints or not symptom.text.strip()
 
 
 def slower_confirmed(ledger: Ledger) -> bool:

@@ -20,13 +20,20 @@ class MirroredStore:
         self.store = store
         self.transcript = transcript
         self._in_step: set[str] = set()
+        self.lagging: str | None = None
+        """Why the transcript is behind the database, None while it is not; the next write tries to repair it."""
 
     def append(self, run: str, event: Event) -> None:
         self.store.append(run, event)
-        if run in self._in_step:
-            self.transcript.append(run, event)
+        try:
+            if run in self._in_step:
+                self.transcript.append(run, event)
+            else:
+                self._bring_in_step(run)
+        except StoreError as error:
+            self._fall_behind(run, error)
         else:
-            self._bring_in_step(run)
+            self.lagging = None
 
     def events(self, run: str) -> Iterator[Event]:
         return self.store.events(run)
@@ -36,11 +43,19 @@ class MirroredStore:
 
     def put_artefact(self, run: str, name: str, content: bytes) -> str:
         digest = self.store.put_artefact(run, name, content)
-        self.transcript.put_artefact(run, name, content)
+        try:
+            self.transcript.put_artefact(run, name, content)
+        except StoreError as error:
+            self._fall_behind(run, error)
         return digest
 
     def artefact(self, run: str, name: str) -> bytes:
         return self.store.artefact(run, name)
+
+    def _fall_behind(self, run: str, error: StoreError) -> None:
+        """A copy that cannot be written stops nothing: the database has it all."""
+        self._in_step.discard(run)
+        self.lagging = error.message
 
     def _bring_in_step(self, run: str) -> None:
         stored = list(self.store.events(run))

@@ -67,3 +67,35 @@ def test_any_text_is_read(text: str) -> None:
 )
 def test_a_bare_number_is_a_speed_only_beside_one(text: str, baseline: float | None) -> None:
     assert read_symptom(text).figure("throughput_tok_s", "baseline") == baseline
+
+
+@pytest.mark.parametrize(
+    ("text", "now", "baseline"),
+    [
+        ("Throughput went from 90 tok/s to 57 tok/s after enabling EAGLE-3", 57.0, 90.0),
+        ("1,200 tok/s with and 1,500 tok/s without", 1200.0, 1500.0),
+        ("56,8 tok/s with EAGLE, 90 without", 56.8, 90.0),
+        ("90 tok/s with EAGLE and 57 without", 90.0, 57.0),
+        ("90 tok/s when disabled, 56 tok/s with it", 56.0, 90.0),
+    ],
+)
+def test_figures_as_people_write_them(text: str, now: float, baseline: float) -> None:
+    symptom = read_symptom(text)
+    assert symptom.figure("throughput_tok_s", "with speculation") == now
+    assert symptom.figure("throughput_tok_s", "baseline") == baseline
+
+
+@pytest.mark.parametrize(
+    ("text", "speed"),
+    [
+        ("EAGLE-3 bringt nichts", True),
+        ("accept length is 1.6, very low", True),
+        ("", True),
+        ("slow: 57 tok/s with, 40 tok/s without", True),
+        ("Is it all right? 131 tok/s with, 70 tok/s without", False),
+        ("requests queue at 64 clients", False),
+        ("it does not start", False),
+    ],
+)
+def test_what_is_not_understood_is_a_question_about_speed(text: str, speed: bool) -> None:
+    assert read_symptom(text).asks_about_speed is speed

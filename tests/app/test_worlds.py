@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import pytest
 
+from specdoctor.app.investigation import investigate, start
 from specdoctor.app.run import Run
+from specdoctor.core.events import RunSettings
+from specdoctor.core.measurement import BenchPlan, BenchRecord
 from specdoctor.core.model import Risk, Role, Status, Verdict
+from specdoctor.core.operations import OnProgress
 from specdoctor.core.ports import Answer
+from specdoctor.lab.simulation import SimulatedHost
 from specdoctor.lab.world import World, builtin_worlds
-from tests.app.investigating import Scripted, simulated
+from tests.app.investigating import Scripted, run_of, simulated
 
 DOWN = {"server-down"}
 
@@ -132,3 +137,69 @@ def test_no_secret_is_kept() -> None:
     artefacts = getattr(run.store, "artefacts")  # noqa: B009  the port does not offer them all at once
     assert secret not in kept
     assert all(secret.encode() not in content for content in artefacts.values())
+
+
+@pytest.mark.parametrize(
+    "symptom",
+    [
+        "lower throughput than without speculation",
+        "Throughput went from 90 tok/s to 57 tok/s after enabling EAGLE-3",
+        "accept length is 1.6, very low",
+        "EAGLE-3 bringt nichts, 57 Tokens pro Sekunde, ohne 90",
+        "90 tok/s with EAGLE and 57 without",
+        "EAGLE-3 is slow: 57 tok/s; it was 40 tok/s without",
+        "",
+        "is everything ok?",
+    ],
+)
+def test_no_wording_makes_a_loss_healthy(symptom: str) -> None:
+    run, code = simulated("kimi-k2.5-eagle3", symptom=symptom)
+    assert verdict_of(run) is Verdict.NOT_ENOUGH_EVIDENCE
+    assert code == 3
+    slower = run.ledger.by_key("symptom:slower")
+    assert slower is not None
+    assert slower.status is Status.SUPPORTED
+
+
+class DeafHost(SimulatedHost):
+    """Every request of a benchmark fails."""
+
+    def bench(self, plan: BenchPlan, on_progress: OnProgress) -> BenchRecord:
+        record = super().bench(plan, on_progress)
+        failed = tuple(r.model_copy(update={"ok": False, "error": "http 500"}) for r in record.requests)
+        return record.model_copy(update={"requests": failed})
+
+
+@pytest.mark.parametrize("symptom", ["is everything ok?", "Is it all right? 57 tok/s with, 40 tok/s without"])
+def test_a_benchmark_that_gives_nothing_proves_nothing(symptom: str) -> None:
+    world = World.from_yaml("kimi-k2.5-eagle3").model_copy(update={"history": ()})
+    run = run_of(DeafHost(world))
+    start(run, RunSettings(symptom=symptom, allow=Risk.RESTART))
+    assert investigate(run, checkpoints=None) == 3
+    assert verdict_of(run) is Verdict.NOT_ENOUGH_EVIDENCE
+
+
+@pytest.mark.parametrize("symptom", ["slow", ""])
+def test_a_binding_fault_is_tested_where_the_user_gives_no_figures(symptom: str) -> None:
+    run, _ = simulated("graphs-off-by-flag", symptom=symptom)
+    assert verdict_of(run) is Verdict.CAUSE
+    assert roles(run)["CFG-5"] == ("supported", Role.EXPLAINS)
+
+
+def test_what_was_not_tested_is_not_called_harmless() -> None:
+    run, _ = simulated("kimi-k2.5-eagle3", max_restarts=2)
+    assert run.ledger.verdict is not None
+    assert "not tested" in run.ledger.verdict.headline
+    assert "does not explain" not in dict(run.ledger.verdict.lines)["because"]
+
+
+def test_one_request_is_enough_for_an_honest_end() -> None:
+    run, code = simulated("kimi-k2.5-eagle3", requests=1)
+    assert code == 3
+    assert run.ledger.restored in (None, True)
+
+
+def test_requests_that_wait_are_a_cause_where_nothing_was_said() -> None:
+    run, _ = simulated("request-cap-48", symptom="")
+    assert verdict_of(run) is Verdict.CAUSE
+    assert roles(run)["CFG-1"] == ("supported", Role.EXPLAINS)
