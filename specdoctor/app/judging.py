@@ -135,12 +135,13 @@ def _falls_short(ledger: Ledger, hypothesis: Hypothesis, found: Measurement) -> 
     if hypothesis.answers != "explains" or found.throughput is None:
         return None
     before, off = ledger.measured("original", concurrency=found.concurrency), ledger.baseline(found.concurrency)
-    if before is not None and before.throughput is not None:
-        if found.throughput.value <= (1 + LAUNCH_SPREAD) * before.throughput.value:
-            return f"not faster than as found, {before.throughput.with_unit()}", before.evidence
-    if off is not None and off.throughput is not None:
-        if found.throughput.value < (1 - LAUNCH_SPREAD) * off.throughput.value:
-            return f"below {off.throughput.with_unit()} without speculation", off.evidence
+    now = found.throughput.value
+    as_found = before.throughput if before is not None else None
+    without = off.throughput if off is not None else None
+    if before is not None and as_found is not None and now <= (1 + LAUNCH_SPREAD) * as_found.value:
+        return f"not faster than as found, {as_found.with_unit()}", before.evidence
+    if off is not None and without is not None and now < (1 - LAUNCH_SPREAD) * without.value:
+        return f"below {without.with_unit()} without speculation", off.evidence
     return None
 
 

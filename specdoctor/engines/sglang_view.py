@@ -96,6 +96,10 @@ def _argument(parts: Parts, key: str) -> str | None:
     return parts.asked.values.get(key) if parts.asked is not None else None
 
 
+READ_VERSIONS = parse_range(">=0.4.3,<0.5.24")
+"""The releases whose source the rules by version come from."""
+
+
 def _doubts(parts: Parts) -> tuple[str, ...]:
     doubts = list(parts.version.doubts)
     if _argument(parts, "speculative_adaptive") == "True":
@@ -106,6 +110,8 @@ def _doubts(parts: Parts) -> tuple[str, ...]:
     known = parse_version(parts.version.text) if parts.version.text else None
     if known is not None and not known.is_development and not proved.contains(known):
         doubts.append(f"the log's wording is that of {proved}, not of {known}")
+    if known is not None and not READ_VERSIONS.contains(known):
+        doubts.append(f"the rules were read in {READ_VERSIONS}; {known} is none of these")
     return tuple(doubts)
 
 
