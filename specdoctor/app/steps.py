@@ -33,21 +33,22 @@ class Planned(Frozen):
 
 
 def plan(run: Run) -> Planned:
-    """Ask the planner. Nothing proposed, or a finish, ends the run; but never with the server changed."""
+    """Ask the planner. Nothing proposed, or a finish, ends the run; but never with the server changed.
+
+    When the original could not be put back the run ends too: trying again at once would only fail again.
+    """
+    if run.ledger.restore_failed:
+        return Planned(moves=(), halt="the original could not be put back")
     proposed = list(run.planner.propose(run.briefing))
     finish = next((m for m in proposed if isinstance(m, Finish)), None)
     working = tuple(m for m in proposed if not isinstance(m, Finish))
     if working and not _stalled(run):
         return Planned(moves=working)
-    if run.ledger.changed and not _restore_failed(run):
+    if run.ledger.changed:
         return Planned(moves=(Restore(why="put the original back before the verdict"),))
     if finish is not None:
         return Planned(moves=(), halt=finish.why)
     return Planned(moves=(), halt="the planner has nothing more to propose" if not working else "no move is accepted")
-
-
-def _restore_failed(run: Run) -> bool:
-    return bool(run.ledger.restores) and not run.ledger.restores[-1].outcome.proved
 
 
 def _stalled(run: Run) -> bool:

@@ -60,6 +60,7 @@ class Ledger:
         self._changed_before = False
         self._refusals_before = 0
         self._answers_before = 0
+        self._restores_before = 0
         self.first_at = 0.0
         self.last_at = 0.0
 
@@ -93,6 +94,12 @@ class Ledger:
         if not self.changed and all(r.outcome.status == "refused" for r in self.relaunches):
             return None
         return not self.changed
+
+    @property
+    def restore_failed(self) -> bool:
+        """Whether the last try to put the original back did not succeed; a resumed run may try again."""
+        tried = self.restores[self._restores_before :]
+        return bool(tried) and not tried[-1].outcome.proved
 
     def open_actions(self) -> list[ActionEntry]:
         return [a for a in self.actions.values() if a.ended is None]
@@ -167,6 +174,7 @@ class Ledger:
                 self.started, self.allow, self.first_at = event, event.settings.allow, event.at
             case ev.RunResumed(allow=allow):
                 self.resumes += 1
+                self._restores_before = len(self.restores)
                 self.ended = None
                 if allow is not None:
                     self.allow = allow

@@ -1,0 +1,42 @@
+"""When the original cannot be put back the run ends and says so, and a resumed one tries again."""
+
+from __future__ import annotations
+
+from specdoctor.app.investigation import investigate, resume, start
+from specdoctor.core.errors import EXIT_OUTSIDE
+from specdoctor.core.events import RunSettings
+from specdoctor.core.launch import RestoreOrder, RestoreOutcome
+from specdoctor.core.model import Risk
+from specdoctor.core.operations import OnProgress
+from specdoctor.lab.simulation import SimulatedHost
+from specdoctor.lab.world import World
+from tests.app.investigating import MemoryStore, run_of
+
+
+class Obstructed(SimulatedHost):
+    """Refuses to put the original back for as long as somebody else's process holds its port."""
+
+    obstructed = True
+
+    def restore(self, order: RestoreOrder, on_progress: OnProgress) -> RestoreOutcome:
+        if self.obstructed:
+            return RestoreOutcome(action=order.action, status="refused", server=None, reason="the port is taken")
+        return super().restore(order, on_progress)
+
+
+def test_a_restore_that_is_refused_is_tried_once_and_again_on_a_resume() -> None:
+    world = World.from_yaml("kimi-k2.5-eagle3")
+    host, store = Obstructed(world, seed=1), MemoryStore()
+    run = run_of(host, store=store)
+    start(run, RunSettings(symptom=world.ask.symptom, allow=Risk.RESTART))
+    assert investigate(run, checkpoints=None) == EXIT_OUTSIDE
+    assert [r.outcome.reason for r in run.ledger.restores] == ["the port is taken"]
+    assert (run.ledger.restored, run.ledger.released) == (False, False)
+    assert run.ledger.verdict is not None
+
+    host.obstructed = False
+    again = run_of(host, store=store)
+    resume(again)
+    assert investigate(again, checkpoints=None) == 3
+    assert [r.outcome.status for r in again.ledger.restores] == ["refused", "restored"]
+    assert (again.ledger.restored, again.ledger.released) == (True, True)
