@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal
 
+from specdoctor.app.scene import held_text, resume_line, test_launch_of
 from specdoctor.core.facts import Facts, ProcessFacts
 from specdoctor.core.model import Frozen
 from specdoctor.core.redact import redact_argv
@@ -150,6 +151,9 @@ def _load(view: ServerView, facts: Facts) -> Finding:
 
 
 def _restart(view: ServerView, facts: Facts) -> Finding:
+    tester = test_launch_of(view, facts)
+    if tester is not None:
+        return Finding(name="tier restart", state="no", text=held_text(tester), then=resume_line(tester))
     keeper = view.keeper
     kept = f"{keeper.kind}{f' ({keeper.detail})' if keeper.detail else ''}"
     if not keeper.restartable:

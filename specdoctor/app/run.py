@@ -114,6 +114,7 @@ class Run:
             port=settings.port,
             concurrency=settings.concurrency,
             complaints=read_symptom(settings.symptom).complaints,
+            own_run=self.id,
         )
         return self.scene.view
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from specdoctor.core.engine import Engine
@@ -9,6 +10,8 @@ from specdoctor.core.errors import TargetError
 from specdoctor.core.facts import Facts
 from specdoctor.core.ports import Scene
 from specdoctor.core.server import ServerView
+
+_TEST_LOG = re.compile(r"/specdoctor(?:-\d+)?/(?P<run>[^/]+)/action-[^/]+\.log$")
 
 
 def scene_of(
@@ -19,12 +22,14 @@ def scene_of(
     port: int | None = None,
     concurrency: int = 1,
     complaints: Sequence[str] = (),
+    own_run: str | None = None,
 ) -> Scene:
     """Read facts with every engine and choose the server: the one on `port` if given, a living one before a dead one.
 
     Of several dead ones it is the one whose log was written last.
 
-    Raises TargetError when there is none, or several and no port to choose by.
+    Raises TargetError when there is none, or several and no port to choose by, or when it is a test launch of another
+    run than `own_run`: judging that one would be judging an experiment.
     """
     views = [view for engine in engines for view in engine.servers(facts)]
     chosen = [v for v in views if port is None or (v.ref is not None and v.ref.port == port) or v.state == "down"]
@@ -44,6 +49,13 @@ def scene_of(
             next_step="choose one with --server-port",
         )
     view = chosen[0]
+    tester = test_launch_of(view, facts)
+    if tester is not None and tester != own_run:
+        raise TargetError(
+            f"{target}: {held_text(tester)}",
+            tried=f"process {view.ref.pid if view.ref else '?'}, which writes its log for that run",
+            next_step=f"wait for its end, or have it put the server back: {resume_line(tester)}",
+        )
     return Scene(
         view=view,
         facts=facts,
@@ -51,6 +63,21 @@ def scene_of(
         concurrency=concurrency,
         complaints=tuple(complaints),
     )
+
+
+def test_launch_of(view: ServerView, facts: Facts) -> str | None:
+    """The run of specdoctor that started this server to test it; such a server writes into that run's folder."""
+    process = next((p for p in facts.processes if view.ref is not None and p.pid == view.ref.pid), None)
+    found = _TEST_LOG.search(process.stdout or "") if process is not None else None
+    return found["run"] if found else None
+
+
+def held_text(run: str) -> str:
+    return f"the server is a test launch of specdoctor's run {run}, which has not put the original back"
+
+
+def resume_line(run: str) -> str:
+    return f"specdoctor investigate --resume {run}"
 
 
 def _last_written(view: ServerView, facts: Facts) -> float:

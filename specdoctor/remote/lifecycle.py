@@ -29,7 +29,14 @@ from specdoctor.remote.parts.run_dir import (
     under_way,
     write_json,
 )
-from specdoctor.remote.parts.run_servers import Ref, check_stoppable, is_original, running, same_by_hand
+from specdoctor.remote.parts.run_servers import (
+    Ref,
+    check_stoppable,
+    is_original,
+    launched_by_another,
+    running,
+    same_by_hand,
+)
 from specdoctor.remote.parts.server_logs import read_span
 from specdoctor.remote.parts.way_back import compare, obstacles, prove, record_server, secrets_of
 from specdoctor.remote.parts.worker import Worker, new_state
@@ -103,6 +110,10 @@ def begin(order: Dict[str, Any]) -> Dict[str, Any]:
     fresh = record is None
     if record is None:
         prove(order["server"], None)
+        other = launched_by_another(order["run"], order["server"])
+        if other:
+            what = "this server is a test launch of run %s, which has not put its own server back" % other
+            raise Refusal("held", what + "; put it back first: specdoctor investigate --resume %s" % other)
         record = record_server(order["run"], order["server"])
         obstructed = obstacles(record)
         if obstructed:

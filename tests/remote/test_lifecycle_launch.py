@@ -211,3 +211,26 @@ def test_a_folder_that_others_may_write_is_not_trusted(place: Workplace) -> None
     run_folder(place).chmod(0o777)
     (run_folder(place) / "way_back.json").write_text("{}")
     assert call(place, cmd="state", run="run1")["way_back"] is False
+
+
+def test_a_test_launch_of_another_run_is_not_taken_for_an_original(place: Workplace) -> None:
+    server = place.start()
+    launched = relaunch(place, server)["outcome"]["server"]
+    other = {**order(launched), "run": "run2"}
+    said = refused(place, cmd="begin", order=other)
+    assert said == (
+        "held: this server is a test launch of run run1, which has not put its own server back; "
+        "put it back first: specdoctor investigate --resume run1"
+    )
+    assert is_alive(launched["pid"])
+    assert restored(place, server)["status"] == "restored"
+
+
+def test_a_server_that_another_run_put_back_may_be_restarted(place: Workplace) -> None:
+    server = place.start()
+    relaunch(place, server)
+    back = restored(place, server)["server"]
+    call(place, cmd="begin", order={**order(back), "run": "run2"})
+    path = run_folder(place).with_name("run2") / "action-a1.json"
+    wait_for(lambda: path.exists() and json.loads(path.read_text())["outcome"])
+    assert json.loads(path.read_text())["outcome"]["status"] == "ready"

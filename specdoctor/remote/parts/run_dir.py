@@ -55,6 +55,15 @@ def find_run(run: str) -> Optional[str]:
     return None
 
 
+def other_runs(run: str) -> List[Tuple[str, str]]:
+    """Name and folder of every other run of this user that has left something here."""
+    found = []
+    for base in bases():
+        names = os.listdir(base) if os.path.isdir(base) else []
+        found += [(name, base + "/" + name) for name in sorted(names) if name != run and _is_private(base + "/" + name)]
+    return found
+
+
 def _make_base(base: str) -> Optional[List[str]]:
     """Create a base and what leads to it; the folders that were made, None if it cannot be used."""
     missing: List[str] = []

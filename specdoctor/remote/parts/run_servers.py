@@ -4,7 +4,7 @@ from typing import Any, Dict, Optional, Tuple
 
 from specdoctor.remote.parts.answer import Refusal
 from specdoctor.remote.parts.procfs import alive, all_stats, ancestors_of, argv_of, holders_of_port, port_is_held
-from specdoctor.remote.parts.run_dir import read_actions
+from specdoctor.remote.parts.run_dir import WAY_BACK, other_runs, read_actions, read_json
 from specdoctor.remote.parts.way_back import boot_id, prove
 
 Ref = Dict[str, int]
@@ -40,6 +40,19 @@ def same_by_hand(record: Dict[str, Any]) -> Optional[Ref]:
         for pid in [holder, *ancestors_of(holder, stats)]:
             if argv_of(pid) == record["argv"]:
                 return {"pid": pid, "start_ticks": stats[pid].start_ticks, "port": port}
+    return None
+
+
+def launched_by_another(run: str, server: Ref) -> Optional[str]:
+    """The run that started this server as a test launch and has not put its own original back; None for any other."""
+    for name, folder in other_runs(run):
+        record = read_json(folder + "/" + WAY_BACK)
+        if not record or record["boot_id"] != boot_id():
+            continue
+        for state in read_actions(folder):
+            launched = state["launched"] if state["kind"] == "launch" else None
+            if launched and (launched["pid"], launched["start_ticks"]) == (server["pid"], server["start_ticks"]):
+                return name
     return None
 
 
