@@ -69,7 +69,7 @@ def investigate(run: Run, *, checkpoints: Path | None) -> int:
     except TargetError as error:
         put_back(run, why="the target failed")
         _conclude(run)
-        return _end(run, EXIT_OUTSIDE, error.message)
+        return _end(run, EXIT_OUTSIDE, f"{error.message}; {error.next_step}" if error.next_step else error.message)
     if not finished:
         put_back(run, why="nobody could be asked")
         _conclude(run)

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import pytest
 
+from specdoctor.app.investigation import investigate, start
 from specdoctor.app.preflight import server_findings
 from specdoctor.app.scene import scene_of
 from specdoctor.assembly import all_engines
-from specdoctor.core.errors import TargetError
+from specdoctor.core.errors import EXIT_OUTSIDE, TargetError
+from specdoctor.core.events import RunSettings
 from specdoctor.core.facts import Facts
 from specdoctor.core.operations import SnapshotRequest
 from specdoctor.lab.simulation import SimulatedHost
 from specdoctor.lab.world import World
+from tests.app.investigating import run_of
 
 
 def facts_with_log(path: str) -> Facts:
@@ -41,3 +44,23 @@ def test_a_test_launch_of_another_run_is_refused_and_named(path: str) -> None:
 @pytest.mark.parametrize("path", ["/home/ml/server.log", "/home/ml/specdoctor/action-A8.log", "/x/specdoctor/r/a.log"])
 def test_a_log_of_the_users_own_says_nothing(path: str) -> None:
     assert scene_of(facts_with_log(path), engines=all_engines(), target="ssh://h").view.state == "running"
+
+
+class Twice(SimulatedHost):
+    """A host on which the same server is found a second time, on another port."""
+
+    def snapshot(self, request: SnapshotRequest) -> Facts:
+        facts = super().snapshot(request)
+        (server,) = [p for p in facts.processes if p.listen_ports]
+        argv = tuple("30001" if word == "30000" else word for word in server.argv)
+        second = server.model_copy(update={"pid": server.pid + 1, "listen_ports": (30001,), "argv": argv})
+        return facts.model_copy(update={"processes": (*facts.processes, second)})
+
+
+def test_a_run_that_cannot_choose_says_how_to() -> None:
+    run = run_of(Twice(World.from_yaml("kimi-k2.5-eagle3"), seed=1))
+    start(run, RunSettings())
+    assert investigate(run, checkpoints=None) == EXIT_OUTSIDE
+    assert run.ledger.ended is not None
+    assert "2 servers were found" in run.ledger.ended.reason
+    assert run.ledger.ended.reason.endswith("choose one with --server-port")
