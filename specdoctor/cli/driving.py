@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from specdoctor.cli.interrupts import interrupts
+from specdoctor.cli.interrupts import LeftAtOnce, interrupts
 from specdoctor.cli.output import say
 from specdoctor.core.errors import EXIT_INTERRUPTED, StoreError
 
@@ -34,7 +34,7 @@ def drive(run: Run, store: MirroredStore, *, resume_allow: Risk | None = None, r
     try:
         with store.store.lock(run.id), words:
             return _driven(run, assembly.checkpoints_of(store), resumed=resumed, resume_allow=resume_allow)
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, LeftAtOnce):
         return EXIT_INTERRUPTED
     finally:
         run.onlooker.close()

@@ -13,9 +13,16 @@ POSTPONED_S = 0.02
 _STDERR = 2
 
 
+class LeftAtOnce(BaseException):
+    """Somebody asked to stop once more: what the first time began is left too.
+
+    No KeyboardInterrupt, which would be taken for the first one by whoever has not yet dealt with that.
+    """
+
+
 @contextmanager
 def interrupts(*, first: Callable[[], str], then: str, whole: CodeType) -> Iterator[None]:
-    """Raise KeyboardInterrupt for a signal that asks to stop, and say what happens now.
+    """Raise KeyboardInterrupt for the first signal that asks to stop, LeftAtOnce for more; say what happens now.
 
     `first` gives the words for the first one, `then` those for any further. A signal that lands while the function
     with code `whole` runs (writing an event) is delivered right after it, so that no event is half written.
@@ -30,7 +37,7 @@ def interrupts(*, first: Callable[[], str], then: str, whole: CodeType) -> Itera
         seen += 1
         # Not print: the signal may have arrived in the middle of one.
         os.write(_STDERR, f"\n{first() if seen == 1 else then}\n".encode())
-        raise KeyboardInterrupt
+        raise KeyboardInterrupt if seen == 1 else LeftAtOnce
 
     before = {number: signal.signal(number, on_signal) for number in (*SIGNALS, signal.SIGALRM)}
     try:

@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from specdoctor.cli.interrupts import interrupts
+from specdoctor.cli.interrupts import LeftAtOnce, interrupts
 
 
 def signalled(number: signal.Signals) -> None:
@@ -23,10 +23,28 @@ def nothing() -> None:
 
 def test_the_first_says_what_happens_and_the_second_how_to_go_on(capfd: pytest.CaptureFixture[str]) -> None:
     with interrupts(first=lambda: "putting it back", then="left at once", whole=nothing.__code__):
-        for number in (signal.SIGINT, signal.SIGTERM):
-            with pytest.raises(KeyboardInterrupt):
-                signalled(number)
+        with pytest.raises(KeyboardInterrupt):
+            signalled(signal.SIGINT)
+        with pytest.raises(LeftAtOnce):
+            signalled(signal.SIGTERM)
     assert capfd.readouterr().err == "\nputting it back\n\nleft at once\n"
+
+
+def test_a_second_one_is_not_taken_for_the_first_while_that_is_still_on_its_way() -> None:
+    handled: list[str] = []
+
+    def interrupted_while_cleaning_up() -> None:
+        try:
+            try:
+                signalled(signal.SIGINT)
+            finally:
+                signalled(signal.SIGINT)
+        except KeyboardInterrupt:
+            handled.append("putting the server back")
+
+    with interrupts(first=lambda: "", then="", whole=nothing.__code__), pytest.raises(LeftAtOnce):
+        interrupted_while_cleaning_up()
+    assert handled == []
 
 
 def test_a_signal_in_the_middle_of_an_event_waits_for_its_end() -> None:
