@@ -7,6 +7,7 @@ from pathlib import Path
 from pydantic import TypeAdapter
 
 from specdoctor import __version__
+from specdoctor.analysis.symptom import read_symptom
 from specdoctor.app import graph, steps, verdict
 from specdoctor.app.actions import carry_out, restore_order
 from specdoctor.app.run import Run
@@ -30,16 +31,25 @@ _move: TypeAdapter[Move] = TypeAdapter(Move)
 
 
 def start(run: Run, settings: ev.RunSettings) -> None:
-    """Write the first event of a new run."""
+    """Write the first event of a new run. A number of clients in the symptom counts where none was asked for."""
+    told = read_symptom(settings.symptom).clients
+    if settings.concurrency == 1 and told > 1:
+        settings = settings.model_copy(update={"concurrency": told})
     run.emit(ev.RunStarted(run=run.id, target=run.operations.target, settings=settings, tool_version=__version__))
 
 
-def resume(run: Run, *, allow: Risk | None = None) -> None:
-    """Rebuild from the events, then finish what was started and has no end, under its own action id."""
+def resume(
+    run: Run, *, allow: Risk | None = None, max_restarts: int | None = None, max_minutes: float | None = None
+) -> None:
+    """Rebuild from the events; `investigate` then goes on with what was started and has no end."""
     run.load()
-    lost = [a.started for a in run.ledger.open_actions()]
-    run.emit(ev.RunResumed(lost=tuple(s.action for s in lost), allow=allow))
-    for started in lost:
+    lost = tuple(a.started.action for a in run.ledger.open_actions())
+    run.emit(ev.RunResumed(lost=lost, allow=allow, max_restarts=max_restarts, max_minutes=max_minutes))
+
+
+def _take_up(run: Run) -> None:
+    """Finish what was started before and has no end, under its own action id."""
+    for started in [a.started for a in run.ledger.open_actions()]:
         move = _move.validate_python(started.move)
         try:
             carry_out(run, move, action=started.action)
@@ -57,6 +67,7 @@ def investigate(run: Run, *, checkpoints: Path | None) -> int:
     then the run stays resumable and says so. Raises nothing that it can turn into an ended run.
     """
     try:
+        _take_up(run)
         finished = graph.drive(run, checkpoints=checkpoints)
     except KeyboardInterrupt:
         put_back(run, why="interrupted")

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
+
 from specdoctor.app.investigation import investigate, resume, start
-from specdoctor.core.errors import EXIT_OUTSIDE
-from specdoctor.core.events import RunSettings
-from specdoctor.core.launch import RestoreOrder, RestoreOutcome
+from specdoctor.core.errors import EXIT_INTERRUPTED, EXIT_OUTSIDE
+from specdoctor.core.events import ActionStarted, Event, RunSettings
+from specdoctor.core.launch import LaunchOrder, LaunchOutcome, RestoreOrder, RestoreOutcome
 from specdoctor.core.model import Risk
 from specdoctor.core.operations import OnProgress
 from specdoctor.lab.simulation import SimulatedHost
@@ -40,3 +42,47 @@ def test_a_restore_that_is_refused_is_tried_once_and_again_on_a_resume() -> None
     assert investigate(again, checkpoints=None) == 3
     assert [r.outcome.status for r in again.ledger.restores] == ["refused", "restored"]
     assert (again.ledger.restored, again.ledger.released) == (True, True)
+
+
+class Interrupted(SimulatedHost):
+    """Its user loses patience while a restart is waited for, as often as `times`; the host finishes it all the same."""
+
+    times = 0
+
+    def relaunch(self, order: LaunchOrder, on_progress: OnProgress) -> LaunchOutcome:
+        outcome = super().relaunch(order, on_progress)
+        if self.times:
+            self.times -= 1
+            raise KeyboardInterrupt
+        return outcome
+
+
+class Gone(Exception):
+    """The process is killed."""
+
+
+class DyingStore(MemoryStore):
+    """Its process dies when a restart has begun."""
+
+    dies = True
+
+    def append(self, run: str, event: Event) -> None:
+        super().append(run, event)
+        if self.dies and isinstance(event, ActionStarted) and event.what == "relaunch":
+            self.dies = False
+            raise Gone
+
+
+def test_an_interrupt_while_a_lost_restart_is_taken_up_puts_the_server_back() -> None:
+    world = World.from_yaml("kimi-k2.5-eagle3")
+    host, store = Interrupted(world, seed=1), DyingStore()
+    run = run_of(host, store=store)
+    start(run, RunSettings(symptom=world.ask.symptom, allow=Risk.RESTART))
+    with pytest.raises(Gone):
+        investigate(run, checkpoints=None)
+    host.times = 1
+    again = run_of(host, store=store)
+    resume(again)
+    assert investigate(again, checkpoints=None) == EXIT_INTERRUPTED
+    assert (again.ledger.restored, again.ledger.released) == (True, True)
+    assert again.ledger.open_actions() == []
