@@ -92,6 +92,18 @@ class Symptom(Frozen):
         return next((c.value for c in self.claims if c.metric == metric and c.role == role), None)
 
     @property
+    def clients(self) -> int:
+        """How many clients the user speaks of; 1 where nothing was said."""
+        return int(next((c.value for c in self.claims if c.metric == "concurrency"), 1))
+
+    def at(self, concurrency: int) -> Symptom:
+        """The symptom as it compares with a measurement at `concurrency`: speeds of another load are left out."""
+        if self.clients == concurrency:
+            return self
+        kept = tuple(c for c in self.claims if c.metric != "throughput_tok_s")
+        return self.model_copy(update={"claims": kept})
+
+    @property
     def asks_about_speed(self) -> bool:
         """Whether the question is if speculation pays. Words that were not understood count as that question.
 

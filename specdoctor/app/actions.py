@@ -208,7 +208,7 @@ def _checks(run: Run, action: str, move: RunChecks) -> Outcome:
         for observation in observations:
             found += observation.stance == "supports"
             run.emit(ev.Observed(evidence=evidence, observation=observation))
-    return "done", f"{len(chosen)} checks, {found} findings", tuple(ids)
+    return "done", f"checks: {len(chosen)}, findings: {found}", tuple(ids)
 
 
 def _compute(run: Run, action: str, move: Compute) -> Outcome:
@@ -325,7 +325,7 @@ def _bench(run: Run, action: str, move: Bench) -> Outcome:
         record=record,
     )
     measurement = measurement.model_copy(update={"own_figures": _own_figures(run, record)})
-    figures = _figures(measurement)
+    figures = _figures(measurement) + _own_words(measurement, record)
     evidence = run.record(
         action=action,
         source="bench",
@@ -363,6 +363,14 @@ def _plan(run: Run, action: str, move: Bench) -> BenchPlan:
         own_command=settings.bench_command,
         log_path=view.log_path,
     )
+
+
+def _own_words(measurement: Measurement, record: BenchRecord) -> str:
+    """What the user's own benchmark said, or that it failed."""
+    if record.own_exit_code not in (None, 0):
+        return f"; your own benchmark failed (exit code {record.own_exit_code})"
+    told = ", ".join(f"{name} {value:g}" for name, value in measurement.own_figures.items())
+    return f"; your own benchmark: {told}" if told else ""
 
 
 def _own_figures(run: Run, record: BenchRecord) -> dict[str, float]:
@@ -463,9 +471,11 @@ def _restore(run: Run, action: str) -> Outcome:
     assert run.scene is not None
     order = restore_order(run, action)
     outcome = run.operations.restore(order, lambda p: run.progress(action, p))
-    equal = ", ".join(sorted(k for k, same in outcome.equal.items() if same))
     unequal = ", ".join(f"{k} ({v})" for k, v in sorted(outcome.differences.items()))
-    words = f"{outcome.status}; equal: {equal or 'nothing compared'}" + (f"; not equal: {unequal}" if unequal else "")
+    same = sum(outcome.equal.values())
+    words = f"{outcome.status}; {same} of {len(outcome.equal)} parts equal" + (
+        f"; not equal: {unequal}" if unequal else ""
+    )
     evidence = run.record(
         action=action,
         source="restore",

@@ -32,7 +32,7 @@ def known(ledger: Ledger, spec: SpecSetting | None, basis: Literal["typed", "mea
     """What is known of the server as found on one basis; None when a bound cannot be made of it."""
     if spec is None or not spec.on or spec.topk != 1 or spec.draft_steps < 1:
         return None
-    symptom = read_symptom(ledger.settings.symptom)
+    symptom = read_symptom(ledger.settings.symptom).at(ledger.settings.concurrency)
     typed_baseline = symptom.figure("throughput_tok_s", "baseline")
     baseline = None if typed_baseline is None else exact(typed_baseline, "tok/s")
     if basis == "typed":

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Sequence
 
 from specdoctor.app.run import Run
-from specdoctor.core.launch import LaunchChange, apply_change
+from specdoctor.core.launch import LaunchChange
 from specdoctor.core.model import Risk
 from specdoctor.core.moves import Bench, Move, Relaunch, risk_of
 from specdoctor.core.ports import Batch
-from specdoctor.core.redact import redact_argv
 
 
 def batch_of(run: Run, moves: Sequence[Move]) -> Batch:
@@ -33,7 +31,10 @@ def commands(run: Run, move: Move) -> tuple[str, ...]:
     pid = server.pid if server else "?"
     match move:
         case Relaunch():
-            return (f"kill -TERM {pid}   # and wait for port and GPU memory", changed_line(run, move.change))
+            return (
+                f"kill -TERM {pid}   # and wait for port and GPU memory",
+                f"{changed_line(run, move.change)}   # same directory, environment, limits, affinity; own log",
+            )
         case Bench():
             settings = run.ledger.settings
             port = server.port if server else "?"
@@ -45,10 +46,9 @@ def commands(run: Run, move: Move) -> tuple[str, ...]:
 
 def changed_line(run: Run, change: LaunchChange) -> str:
     """The launch line with a change applied, as it will be started."""
-    view = run.scene.view if run.scene else None
-    if view is None:
+    if run.scene is None or run.engine is None:
         return "?"
-    return shlex.join(redact_argv(apply_change(view.argv, change)))
+    return run.engine.paste_line(run.scene.view, change)
 
 
 def _difference(change: LaunchChange) -> str:
@@ -66,8 +66,9 @@ def _load_lines(run: Run, moves: Sequence[Move]) -> list[str]:
 
 def _restart_lines(run: Run, moves: Sequence[Move]) -> list[str]:
     ledger, server = run.ledger, run.ledger.current_server
-    tested = ", ".join(dict.fromkeys(h for m in moves for h in getattr(m, "hypotheses", ())))
-    lines = [f"{tested or 'This'} needs a restart of the server on {run.operations.target}.", ""]
+    tested = list(dict.fromkeys(h for m in moves for h in getattr(m, "hypotheses", ())))
+    lines = [f"{', '.join(tested) or 'This'} needs a restart of the server on {run.operations.target}.", ""]
+    lines += [f"  {h.ljust(8)}  {ledger.hypotheses[h].claim}" for h in tested if h in ledger.hypotheses]
     if server is not None:
         lines.append(f"  stop      pid {server.pid}, port {server.port} (proved: start time, arguments, port)")
     lines += [f"  start     the same command, {_difference(m.change)}" for m in moves if isinstance(m, Relaunch)]

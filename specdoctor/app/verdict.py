@@ -119,7 +119,7 @@ def tested(ledger: Ledger, cause: str) -> bool:
 def confirmed(run: Run) -> bool | None:
     """Whether the symptom is true here: True, False, or None when nothing could tell."""
     ledger = run.ledger
-    symptom = read_symptom(ledger.settings.symptom)
+    symptom = read_symptom(ledger.settings.symptom).at(ledger.settings.concurrency)
     if run.scene is not None and run.scene.view.state == "down":
         return True
     slower = ledger.by_key("symptom:slower")

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from specdoctor.checks.reading import silent, whole
+from specdoctor.checks.reading import log_source, silent, whole
 from specdoctor.core.hypothesis import Observation, Prediction, Remedy
 from specdoctor.core.ports import Scene
 from specdoctor.core.server import Rewrite, ServerView, SpecSetting
+
+ADJUSTED = "speculative_num_draft_tokens is adjusted"
 
 
 class EffectiveArguments:
@@ -17,6 +19,10 @@ class EffectiveArguments:
 
     def judge(self, scene: Scene) -> tuple[Observation, ...]:
         replaced = [r for r in scene.view.rewrites if r.kind in ("rewritten", "dropped") and r.cause is not None]
+        if not replaced and not scene.view.asked:
+            told = _told_by_the_log(scene.view)
+            if told:
+                return told
         if not replaced:
             return silent(self.name, None, "every value that was asked for is in force")
         return tuple(self._observation(scene.view, r) for r in replaced)
@@ -35,6 +41,25 @@ class EffectiveArguments:
             reading=Prediction(metric="reading", op="!=", subject=f"{rewrite.key} in force", text=str(rewrite.asked)),
             fix=_fix(rewrite, remedy),
         )
+
+
+def _told_by_the_log(view: ServerView) -> tuple[Observation, ...]:
+    """Without a launch line only the engine's own words tell that it replaced the draft tokens; not what was asked."""
+    for notice in view.log.notices if view.log else ():
+        if ADJUSTED in notice.text:
+            said = f"{view.spec.draft_tokens} in force; " if view.spec is not None else ""
+            return (
+                Observation(
+                    check=EffectiveArguments.name,
+                    cause="CFG-3",
+                    stance="supports",
+                    claim=f"the engine replaced the number of draft tokens ({said}no launch line says what was asked)",
+                    sources=(log_source(view, notice.line, notice.text),),
+                    reading=Prediction(metric="reading", op="!=", subject="draft tokens in force", text="asked"),
+                    fix="look at the launch line: a chain of k steps verifies k + 1 tokens",
+                ),
+            )
+    return ()
 
 
 def _longer_chain(view: ServerView, rewrite: Rewrite) -> Remedy | None:

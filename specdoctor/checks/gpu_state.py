@@ -6,6 +6,7 @@ import csv
 import io
 
 from specdoctor.checks.reading import no_data, silent
+from specdoctor.core.facts import CommandFacts
 from specdoctor.core.hypothesis import Observation
 from specdoctor.core.ports import Scene
 from specdoctor.core.server import Source
@@ -23,7 +24,7 @@ class GpuState:
 
     def judge(self, scene: Scene) -> tuple[Observation, ...]:
         command = scene.facts.commands.get("gpus")
-        rows = gpu_rows(command.stdout) if command else []
+        rows = gpu_rows(command) if command else []
         if not rows:
             why = command.error if command and command.error else "no GPU table was read"
             return no_data(self.name, "ENV-3", why)
@@ -44,14 +45,13 @@ class GpuState:
         )
 
 
-def gpu_rows(table: str) -> list[dict[str, str]]:
-    """Rows of `nvidia-smi --query-gpu ... --format=csv`, units stripped from names and values."""
-    reader = csv.reader(io.StringIO(table), skipinitialspace=True)
-    lines = [row for row in reader if row]
-    if len(lines) < 2:
-        return []
-    names = [n.split(" [")[0].strip() for n in lines[0]]
-    return [dict(zip(names, (v.strip() for v in row), strict=False)) for row in lines[1:]]
+def gpu_rows(command: CommandFacts) -> list[dict[str, str]]:
+    """Rows of `nvidia-smi --query-gpu=... --format=csv` by field name: from the header, else from the query."""
+    lines = [row for row in csv.reader(io.StringIO(command.stdout), skipinitialspace=True) if row]
+    asked = next((w.split("=", 1)[1].split(",") for w in command.argv if w.startswith("--query-gpu=")), [])
+    if lines and "index" in lines[0]:
+        asked = [name.split(" [")[0].strip() for name in lines.pop(0)]
+    return [dict(zip(asked, (v.strip() for v in row), strict=False)) for row in lines] if asked else []
 
 
 def _number(text: str | None) -> float | None:

@@ -69,6 +69,9 @@ def _put_back_on_failure(run: Run, work: Callable[[], int]) -> int:
 
 
 def _first_words(run: Run) -> str:
+    pause = getattr(run.onlooker, "pause", None)
+    if pause is not None:
+        pause()
     if run.ledger.changed:
         return "interrupted: putting the server back; Ctrl-C again leaves at once and leaves it as it is now"
     return "interrupted: the server was not changed; ending"

@@ -74,6 +74,8 @@ class RunResumed(_Event):
     kind: Literal["run.resumed"] = "run.resumed"
     lost: tuple[str, ...] = ()
     allow: Risk | None = None
+    max_restarts: int | None = None
+    max_minutes: float | None = None
 
 
 class ClaimStated(_Event):

@@ -173,6 +173,7 @@ class Ledger:
                     raise LedgerError("a run starts once")
                 self.started, self.allow, self.first_at = event, event.settings.allow, event.at
             case ev.RunResumed(allow=allow):
+                self._budget(event)
                 self.resumes += 1
                 self._restores_before = len(self.restores)
                 self.ended = None
@@ -237,6 +238,15 @@ class Ledger:
                 assert_never(event)
         self.count += 1
         self.last_at = event.at
+
+    def _budget(self, event: ev.RunResumed) -> None:
+        """A resume may widen the budgets; the run's other settings stay as they were begun."""
+        given = {"max_restarts": event.max_restarts, "max_minutes": event.max_minutes}
+        wider = {name: value for name, value in given.items() if value is not None}
+        if self.started is not None and wider:
+            settings = self.started.settings.model_copy(update=wider)
+            self.started = self.started.model_copy(update={"settings": settings})
+            self._refusals_before = len(self.refusals)
 
     def _need_evidence(self, names: tuple[str, ...], what: str) -> None:
         missing = [n for n in names if n not in self.evidence]

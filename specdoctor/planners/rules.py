@@ -43,7 +43,7 @@ class RulePlanner:
             return [] if _done(ledger, "snapshot") else [Snapshot(why="read everything once before anything else")]
         if not ledger.observations:
             return [RunChecks(why="judge what was read before touching anything")]
-        symptom = read_symptom(ledger.settings.symptom)
+        symptom = read_symptom(ledger.settings.symptom).at(ledger.settings.concurrency)
         opened = _new(ledger, [*findings(ledger), *explaining(briefing, symptom)])
         if opened:
             return opened

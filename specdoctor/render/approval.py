@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import textwrap
 from typing import TextIO
 
 from specdoctor.core.ports import Answer, Batch
@@ -27,7 +28,7 @@ class TerminalApprover:
         self._name = name
 
     def ask(self, batch: Batch) -> Answer | None:
-        self._say(f"\n{batch.text}\n")
+        self._say("\n" + "\n".join(_wrapped(line) for line in batch.text.splitlines()) + "\n")
         verb = batch.risk.word.capitalize()
         while True:
             self._say(f"{verb}?  {CHOICES} ", end="")
@@ -49,3 +50,8 @@ class TerminalApprover:
     def _say(self, text: str, *, end: str = "\n") -> None:
         self._asked.write(clean(text) + end)
         self._asked.flush()
+
+
+def _wrapped(line: str, width: int = 80) -> str:
+    """A line of the question at word ends, its continuation under the text after the label."""
+    return "\n".join(textwrap.wrap(line, width, subsequent_indent=" " * 12, break_long_words=False)) if line else line

@@ -147,7 +147,7 @@ def _server(event: ev.ServerRelaunched | ev.ServerRestored | ev.ServerSeen | ev.
         case ev.ServerRelaunched(change=change, outcome=o, evidence=evidence):
             took = f"ready in {duration(o.start_s)}, {duration(o.downtime_s)} down"
             came = took if o.status == "ready" else f"{o.status}: {o.reason}"
-            return f"server started with {change.label}: {came}{_cited((evidence,))}"
+            return f"server started, {change.label}: {came}{_cited((evidence,))}"
         case ev.ServerRestored():
             return _restored(event)
         case ev.ServerSeen(ref=ref, state=state):

@@ -120,7 +120,7 @@ def _doing(action: ActionStarted) -> str:
     change = action.move.get("change")
     label = change.get("label") if isinstance(change, dict) else None
     words = _DOING.get(action.what, action.what)
-    return one_line(f"{words} with {label}" if label and action.what == "relaunch" else words)
+    return one_line(f"{words}, {label}" if label and action.what == "relaunch" else words)
 
 
 def frame(picture: Picture, *, now: float, width: int, height: int, step: Step | None = None) -> list[Text]:

@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from typing import NamedTuple
 
 from specdoctor.core import events as ev
+from specdoctor.core.errors import EXIT_APPROVAL
 from specdoctor.core.ports import Check
 from specdoctor.core.server import Rewrite
 from specdoctor.render.figures import clock
@@ -72,7 +73,7 @@ def run_row(events: Iterable[ev.Event]) -> RunRow | None:
                 continue
     if started is None:
         return None
-    state = verdict.verdict.value if verdict else f"ended, {ended.exit_code}" if ended else "unfinished"
+    state = _state(verdict, ended)
     return RunRow(
         run=started.run,
         target=started.target,
@@ -82,6 +83,15 @@ def run_row(events: Iterable[ev.Event]) -> RunRow | None:
         summary=verdict.headline if verdict else ended.reason if ended else started.settings.symptom,
         warning="server may not be as it was" if changed else "",
     )
+
+
+def _state(verdict: ev.VerdictReached | None, ended: ev.RunEnded | None) -> str:
+    """How a run stands, in few words."""
+    if ended is not None and ended.exit_code == EXIT_APPROVAL:
+        return "waits for permission"
+    if verdict is not None:
+        return verdict.verdict.value
+    return f"ended, {ended.exit_code}" if ended is not None else "unfinished"
 
 
 def runs_table(rows: Iterable[RunRow], *, width: int = 80) -> str:
