@@ -12,12 +12,13 @@ from specdoctor.core.errors import EXIT_INTERRUPTED, StoreError
 
 if TYPE_CHECKING:
     from specdoctor.app.run import Run
-    from specdoctor.core.model import Risk
     from specdoctor.store.mirrored import MirroredStore
 
 
-def drive(run: Run, store: MirroredStore, *, resume_allow: Risk | None = None, resumed: bool = False) -> int:
+def drive(run: Run, store: MirroredStore, *, take_up: Callable[[], None] | None = None) -> int:
     """Take a run to its end and return its exit code. Its report is written whatever happens.
+
+    `take_up` resumes a run that was begun before, ahead of everything else.
 
     A changed server is put back on every way out, except when somebody interrupts that too; then it is said how to
     go on.
@@ -33,7 +34,7 @@ def drive(run: Run, store: MirroredStore, *, resume_allow: Risk | None = None, r
     )
     try:
         with store.store.lock(run.id), words:
-            return _driven(run, assembly.checkpoints_of(store), resumed=resumed, resume_allow=resume_allow)
+            return _driven(run, assembly.checkpoints_of(store), take_up)
     except (KeyboardInterrupt, LeftAtOnce):
         return EXIT_INTERRUPTED
     finally:
@@ -41,12 +42,12 @@ def drive(run: Run, store: MirroredStore, *, resume_allow: Risk | None = None, r
         write_report(run.id, store)
 
 
-def _driven(run: Run, checkpoints: Path, *, resumed: bool, resume_allow: Risk | None) -> int:
+def _driven(run: Run, checkpoints: Path, take_up: Callable[[], None] | None) -> int:
     from specdoctor.app import investigation
 
     def work() -> int:
-        if resumed:
-            investigation.resume(run, allow=resume_allow)
+        if take_up is not None:
+            take_up()
         return investigation.investigate(run, checkpoints=checkpoints)
 
     return _put_back_on_failure(run, work)

@@ -144,6 +144,7 @@ def resumed(
 ) -> tuple[int, str]:
     """A stored run to its end; its exit code and id."""
     from specdoctor import assembly
+    from specdoctor.app.investigation import resume
     from specdoctor.cli.driving import drive
     from specdoctor.core.model import Risk
 
@@ -167,7 +168,12 @@ def resumed(
                 approver=assembly.approver_for(terminal=live),
             )
             allow = Risk[given["allow"].upper()] if given.get("allow") else None
-            code = drive(run, store, resumed=True, resume_allow=allow)
+            restarts, minutes = given.get("max_restarts"), given.get("max_minutes")
+
+            def take_up() -> None:
+                resume(run, allow=allow, max_restarts=restarts, max_minutes=minutes)
+
+            code = drive(run, store, take_up=take_up)
         finally:
             operations.close()
         show_outcome(store, run_id, as_json=as_json)
