@@ -5,6 +5,8 @@ PY := $(VENV)/bin/python
 STAMP := $(VENV)/.setup-done
 LOCK := requirements-dev.lock
 WORKERS ?= 2
+# The end-to-end tests mostly wait.
+E2E_WORKERS ?= 4
 ARGS ?=
 
 PIP := PIP_DISABLE_PIP_VERSION_CHECK=1 $(PY) -m pip --quiet --no-input --no-cache-dir
@@ -12,7 +14,7 @@ PIP := PIP_DISABLE_PIP_VERSION_CHECK=1 $(PY) -m pip --quiet --no-input --no-cach
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help setup demo test lint format docs docs-check replays check lock clean distclean
+.PHONY: help setup demo test e2e lint format docs docs-check replays check lock clean distclean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-11s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -47,7 +49,10 @@ demo: setup ## practise on a host that this command starts itself; no GPU needed
 	@$(VENV)/bin/specdoctor demo $(ARGS)
 
 test: setup ## run the tests (ARGS="-k name" narrows, WORKERS=n for n processes)
-	$(PY) -m pytest -n $(WORKERS) --dist loadfile --ignore=tests/replays $(ARGS)
+	$(PY) -m pytest -n $(WORKERS) --dist loadfile --ignore=tests/replays --ignore=tests/e2e $(ARGS)
+
+e2e: setup ## run the command line against practice hosts over real SSH (ARGS="-k name" narrows)
+	$(PY) -m pytest -n $(E2E_WORKERS) --dist loadfile tests/e2e $(ARGS)
 
 lint: setup ## ruff, formatting, import contracts, mypy --strict
 	$(VENV)/bin/ruff check
@@ -72,7 +77,7 @@ replays: setup ## replay the recorded investigations through the real graph
 	    echo "replays: tests/replays does not exist; nothing to replay"; \
 	fi
 
-check: lint docs-check replays test ## everything a change must pass; CI runs this
+check: lint docs-check replays e2e test ## everything a change must pass; CI runs this
 
 lock: setup ## resolve the dependencies anew into requirements-dev.lock
 	CUSTOM_COMPILE_COMMAND="make lock" $(VENV)/bin/pip-compile --quiet --upgrade --extra dev --strip-extras \
