@@ -18,7 +18,7 @@ SCALE = 0.1
 """Everything on the practice host takes a tenth of its time, so figures typed by its user would be wrong there."""
 
 UP_S = 150.0
-POLL_S = 0.02
+POLL_S = 0.05
 KIMI_KEY = "sk-eagle-3f9b61c2d8"
 """The API key in the launch line of the world kimi-k2.5-eagle3."""
 
@@ -100,7 +100,11 @@ class Practice:
     @property
     def server_log(self) -> Path:
         """The log that the server of the world writes to."""
-        return Path(self._printed_word(r"^  log +(.+)$"))
+        return Path(self.told("log"))
+
+    def told(self, label: str) -> str:
+        """What `lab up` told its user to type, or where to look."""
+        return self._printed_word(rf"^  {label} +(.+)$")
 
     @property
     def target(self) -> tuple[str, ...]:

@@ -11,9 +11,8 @@ import pytest
 from specdoctor.assembly import all_checks
 from specdoctor.lab.boot import boot
 from specdoctor.lab.host import PracticeHost
-from specdoctor.lab.world import World
 from tests.e2e.client import Client
-from tests.e2e.practice import SCALE
+from tests.lab.host_world import small_world
 
 CHECKS = 50
 MOST_COMMANDS = 2
@@ -22,8 +21,7 @@ MOST_COMMANDS = 2
 @pytest.fixture
 def host(tmp_path: Path) -> Iterator[PracticeHost]:
     """A practice host in this process, whose SSH server can be listened to."""
-    world = World.from_yaml("kimi-k2.5-eagle3")
-    with PracticeHost(world, state_dir=tmp_path / "host", time_scale=SCALE) as started:
+    with PracticeHost(small_world(), state_dir=tmp_path / "host") as started:
         boot(started)
         yield started
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -101,10 +102,15 @@ def test_the_end_of_the_input_is_a_no(lab: Practice, client: Client, at_terminal
     assert lab.running() == found
 
 
-def test_a_dry_run_prints_the_commands_and_changes_nothing(lab: Practice, client: Client) -> None:
+def test_the_investigation_that_the_lab_tells_to_type_as_a_dry_run_changes_nothing(
+    lab: Practice, client: Client
+) -> None:
     found, files = lab.running(), lab.files_at_home()
     generated = lab.server_log.read_text().count("POST /")
-    ended = client.run("investigate", *lab.target, *SYMPTOM, "--dry-run", "--allow", "restart")
+    program, *words = shlex.split(lab.told("investigate"))
+    assert program == "specdoctor"
+    assert words[-2:] == ["--allow", "restart"]
+    ended = client.run(*words, "--dry-run")
     assert ended.code == 3, ended.err
     said = re.sub(r"\s+", " ", ended.err)
     assert "dry run, would do: POST /generate on port" in said
