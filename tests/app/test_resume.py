@@ -15,7 +15,7 @@ from specdoctor.lab.simulation import SimulatedHost
 from specdoctor.lab.world import World
 from tests.app.investigating import MemoryStore, run_of
 
-ROUNDS = int(os.environ.get("KILL_ROUNDS", "10"))
+ROUNDS = int(os.environ.get("KILL_ROUNDS", "5"))
 SETTINGS = {"allow": 2, "requests": 4, "max_new_tokens": 64}
 
 
