@@ -49,10 +49,17 @@ def up(
       specdoctor lab up my-world.yaml --port 2222
     """
     opened = _opened(world)
-    stop = threading.Event()
+    standing, stop = threading.Event(), threading.Event()
+
+    def on_signal(*_: object) -> None:
+        if not standing.is_set():
+            raise KeyboardInterrupt
+        stop.set()
+
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, lambda *_: stop.set())
+        signal.signal(number, on_signal)
     with practice_host(opened, state_dir=state_dir, port=port, keep=keep) as (host, booted):
+        standing.set()
         print_text(instructions(opened, host, booted))
         stop.wait()
         say("stopping the practice host")
