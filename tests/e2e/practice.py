@@ -19,6 +19,14 @@ SCALE = 0.1
 
 UP_S = 150.0
 POLL_S = 0.05
+END_WITH_PARENT = """
+import ctypes, os, signal, sys
+PR_SET_PDEATHSIG = 1
+ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGINT)
+os.execv(sys.argv[1], sys.argv[1:])
+"""
+"""Runs a command that the kernel interrupts when its parent is gone: killed tests leave no practice host behind."""
+
 KIMI_KEY = "sk-eagle-3f9b61c2d8"
 """The API key in the launch line of the world kimi-k2.5-eagle3."""
 
@@ -50,7 +58,7 @@ class Practice:
         environment = {"PATH": os.environ["PATH"], "HOME": str(home), "LAB_TIME_SCALE": str(scale)}
         with self._log.open("wb") as log:
             self.process = subprocess.Popen(
-                [str(PROGRAM), "lab", "up", world, "--state-dir", str(state)],
+                [sys.executable, "-c", END_WITH_PARENT, str(PROGRAM), "lab", "up", world, "--state-dir", str(state)],
                 env=environment,
                 stdin=subprocess.DEVNULL,
                 stdout=log,

@@ -1,11 +1,11 @@
-"""The demonstration from nothing to a verdict, and what it leaves behind: nothing but its run."""
+"""The demonstration and the practice host leave nothing behind, not even when they are stopped early."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 from tests.e2e.client import Client
-from tests.e2e.practice import SCALE
+from tests.e2e.practice import SCALE, Practice, eventually
 
 
 def test_a_demo_ends_well_whatever_the_verdict(client: Client, tmp_path: Path) -> None:
@@ -18,3 +18,15 @@ def test_a_demo_ends_well_whatever_the_verdict(client: Client, tmp_path: Path) -
     assert ended.document["finished"] is True
     assert [path for path in temporary.rglob("*") if path.is_file()] == []
     assert len(client.transcripts) == 1
+
+
+def test_a_practice_host_that_is_stopped_before_it_is_up_leaves_nothing(tmp_path: Path) -> None:
+    lab = Practice("kimi-k2.5-eagle3", tmp_path / "host", scale=100.0)
+    try:
+        assert eventually(lambda: lab.server() is not None, within_s=60.0), lab.printed
+    finally:
+        code = lab.stop()
+    assert code == 130
+    assert "Traceback" not in lab.printed
+    assert lab.server() is None
+    assert not lab.state.exists()
