@@ -85,7 +85,7 @@ def test_time_grows_with_length_only() -> None:
         "[2026-01-01 00:00:00] Capture " + "draft " * 200_000,
     ]
     for text in texts:
-        began = time.perf_counter()
+        began = time.process_time()
         engine.read_log(text, where="server.log")
         engine.explain_failure(text)
-        assert time.perf_counter() - began < 5.0
+        assert time.process_time() - began < 5.0
