@@ -112,6 +112,6 @@ def test_no_secret_of_a_flag_survives_in_any_form(secret: str) -> None:
 
 def test_is_fast_on_a_long_log() -> None:
     line = "[2026-11-29 18:43:33] Decode batch, #running-req: 1, #token: 120, token usage: 0.00, accept len: 2.91\n"
-    started = time.perf_counter()
+    started = time.process_time()
     assert RULES.mask_text(line * 20_000, ("k3y-value",)) == line * 20_000
-    assert time.perf_counter() - started < 5
+    assert time.process_time() - started < 5
