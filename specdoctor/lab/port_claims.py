@@ -40,11 +40,11 @@ class PortClaims:
             same = os.fstat(file.fileno()).st_ino == path.stat().st_ino
         except (BlockingIOError, FileNotFoundError):
             same = False
-        if not same or not is_free(port):
-            file.close()
-            return False
         self._held[port] = file
-        return True
+        if same and is_free(port):
+            return True
+        self._give_back(port, remove=same)
+        return False
 
     def claim_any(self) -> int:
         """Claim some free port. Raises LabError when there is none."""
@@ -55,10 +55,14 @@ class PortClaims:
 
     def release(self) -> None:
         """Give all ports back."""
-        for port, file in self._held.items():
+        for port in list(self._held):
+            self._give_back(port, remove=True)
+
+    def _give_back(self, port: int, *, remove: bool) -> None:
+        file = self._held.pop(port)
+        if remove:
             (self._folder / str(port)).unlink(missing_ok=True)
-            file.close()
-        self._held.clear()
+        file.close()
 
 
 def is_free(port: int) -> bool:

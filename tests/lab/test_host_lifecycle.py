@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -206,3 +207,13 @@ def test_importing_the_lab_is_cheap() -> None:
         [os.path.realpath(python), "-c", program], cwd=root, capture_output=True, text=True, check=True
     )
     assert result.stdout == "False False\n"
+
+
+def test_a_port_that_somebody_listens_on_is_not_claimed_and_leaves_no_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    claims = PortClaims()
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        assert not claims.claim(listener.getsockname()[1])
+    assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
