@@ -63,9 +63,9 @@ async def serve_session(channel: asyncssh.SSHServerProcess[bytes], place: Sessio
         return
     environment = _session_environment(channel, place)
     argv = [SHELL] if channel.command is None else [SHELL, "-c", channel.command]
-    if channel.command is None and channel.term_type:
+    if channel.command is None and channel.term_type is not None:
         argv.append("-i")
-    start = _start_on_terminal if channel.term_type else _start_on_pipes
+    start = _start_on_terminal if channel.term_type is not None else _start_on_pipes
     plumbing = await start(channel, argv, environment, place.home)
     feeding = asyncio.create_task(_feed(channel, plumbing))
     leaving = asyncio.create_task(_close_when_client_leaves(channel, plumbing))

@@ -29,9 +29,11 @@ def host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PracticeHost]:
         yield started
 
 
-def ssh(host: PracticeHost, *words: str, stdin: bytes = b"") -> subprocess.CompletedProcess[bytes]:
+def ssh(
+    host: PracticeHost, *words: str, stdin: bytes = b"", env: dict[str, str] | None = None
+) -> subprocess.CompletedProcess[bytes]:
     command = ["ssh", "-F", str(host.ssh_config), *words]
-    return subprocess.run(command, input=stdin, capture_output=True, timeout=30, check=False)
+    return subprocess.run(command, input=stdin, capture_output=True, timeout=30, check=False, env=env)
 
 
 def test_exit_code_and_both_streams_arrive(host: PracticeHost) -> None:
@@ -72,8 +74,10 @@ def test_a_shell_without_command_reads_its_input(host: PracticeHost) -> None:
     assert (result.returncode, result.stdout) == (4, b"42\n")
 
 
-def test_a_terminal_is_a_terminal(host: PracticeHost) -> None:
-    result = ssh(host, "-tt", "lab", "tty; test -t 1 && exit 6")
+@pytest.mark.parametrize("terminal", [{"TERM": "xterm"}, {}], ids=["named", "nameless"])
+def test_a_terminal_is_a_terminal(host: PracticeHost, terminal: dict[str, str]) -> None:
+    surroundings = {name: value for name, value in os.environ.items() if name != "TERM"} | terminal
+    result = ssh(host, "-tt", "lab", "tty; test -t 1 && exit 6", env=surroundings)
     assert result.returncode == 6
     assert result.stdout.startswith(b"/dev/pts/")
 
