@@ -16,6 +16,7 @@ from specdoctor.core.model import Frozen
 HARDEST_EQUAL_RATE = 0.90
 GAP_IS_FINDING = 0.05
 GAP_BLOCKS_FIT = 0.10
+ROUNDING = 1e-9
 
 
 def throughput_tok_s(length: float, cycle_ms: float) -> float:
@@ -111,9 +112,9 @@ class Required(Frozen):
 def required_accept_length(*, target: float, cycle_ms: float, steps: int) -> Required:
     """Accept length needed for `target` tok/s per request at this cycle, and whether `steps` drafts can give it."""
     needed = positive("target throughput", target) * duration_ms("cycle", cycle_ms) / 1000.0
-    if needed > draft_steps(steps) + 1:
+    if needed > (draft_steps(steps) + 1) * (1.0 + ROUNDING):
         return Required(accept_length=needed, equal_rate=None, obstacle="above-maximum")
-    rate = equal_rate(max(1.0, needed), steps)
+    rate = equal_rate(min(max(1.0, needed), steps + 1.0), steps)
     hard = rate is not None and rate > HARDEST_EQUAL_RATE
     return Required(accept_length=needed, equal_rate=rate, obstacle="needs-rate-over-0.90" if hard else None)
 

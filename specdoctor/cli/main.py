@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from specdoctor.cli import lab
+from specdoctor.cli.breakeven import breakeven
 from specdoctor.cli.catalogue import check, checks, playbooks
 from specdoctor.cli.demo import demo
 from specdoctor.cli.doctor import doctor
@@ -63,6 +64,7 @@ app.command()(checks)
 app.command()(playbooks)
 app.command()(probe)
 app.command()(triage)
+app.command()(breakeven)
 app.add_typer(lab.app, name="lab")
 
 
