@@ -16,17 +16,18 @@ from pathlib import Path
 from specdoctor.core.model import Frozen
 from specdoctor.lab.errors import LabError
 from specdoctor.lab.host import PracticeHost
-from specdoctor.lab.keeper import SYSTEMD_DELAY_S, read_record, start_keeper
+from specdoctor.lab.keeper import Record
+from specdoctor.lab.kept_boot import prepare_keeper, start_container, start_service
 from specdoctor.lab.lab_state import ready_server, start_ticks
-from specdoctor.lab.machine import container_id
 from specdoctor.lab.past import Past, leave_past
 from specdoctor.lab.port_claims import PortClaims
 from specdoctor.lab.python_library import PACKAGE_ROOT
 from specdoctor.lab.ssh_access import LOOPBACK
 from specdoctor.lab.tensors import write_models
+from specdoctor.lab.world import World
+from specdoctor.lab.world_keeper import ContainerKeeper, PlainKeeper, SystemdKeeper
 
 POLL_S = 0.02
-KEEPER_START_S = 10.0
 LOG_TAIL_LINES = 15
 
 
@@ -52,15 +53,19 @@ def boot(host: PracticeHost, *, wait_s: float | None = 120.0, server_port: int |
         target.write_text(text, encoding="utf-8")
     log = Path(host.expand(world.launch.log))
     log.parent.mkdir(parents=True, exist_ok=True)
-    argv, port = with_port([host.expand(word) for word in world.launch.argv], host.ports, wanted=server_port)
+    prepare_keeper(host)
+    argv, port = with_port(
+        [host.expand(word) for word in (*_wrappers(world), *world.launch.argv)], host.ports, wanted=server_port
+    )
     if world.server.state == "down":
         from specdoctor.lab.dead_server import write_log
 
         write_log(host, argv, log)
         return Booted(pid=None, port=port, log=log)
     leave_past(host.state_dir, Past(started_s_ago=world.server.started_s_ago, history=world.history))
-    if world.host.container is not None or world.host.service == "systemd":
-        pid = launch_kept(host, argv, log=log)
+    if not isinstance(world.keeper, PlainKeeper):
+        record = launch_kept(host, argv)
+        pid, log = int(record["pid"]), Path(record["output"].partition(":")[2])
     else:
         pid = launch(host, argv, env=world.launch.env, log=log)
     if wait_s is not None:
@@ -68,6 +73,11 @@ def boot(host: PracticeHost, *, wait_s: float | None = 120.0, server_port: int |
     if world.live_traffic is not None:
         start_traffic(host, argv, port)
     return Booted(pid=pid, port=port, log=log)
+
+
+def _wrappers(world: World) -> tuple[str, ...]:
+    """Words before the server's own, which are gone from its command line when it runs."""
+    return world.keeper.wrappers if isinstance(world.keeper, PlainKeeper) else ()
 
 
 def with_port(argv: Sequence[str], ports: PortClaims, *, wanted: int | None) -> tuple[list[str], int]:
@@ -101,27 +111,14 @@ def launch(host: PracticeHost, argv: Sequence[str], *, env: Mapping[str, str], l
     return int(shell.stdout)
 
 
-def launch_kept(host: PracticeHost, argv: Sequence[str], *, log: Path) -> int:
-    """Start the server under its keeper (container or service manager); returns the server's pid."""
-    container = host.world.host.container
-    settings = {name: host.expand(value) for name, value in host.world.launch.env.items()}
-    start_keeper(
-        host.state_dir,
-        title=f"/usr/bin/containerd-shim-runc-v2 -namespace moby -id {container_id(host.facts)}" if container else "",
-        policy=container.restart_policy if container else "always",
-        delay_s=(container.start_s if container else SYSTEMD_DELAY_S) * host.time_scale,
-        argv=argv,
-        env={**host.environment, **settings},
-        cwd=Path(host.expand(host.world.launch.cwd)),
-        log=log,
-        paths=[str(PACKAGE_ROOT), *_own_sites()],
-    )
-    deadline = time.monotonic() + KEEPER_START_S
-    while (pid := read_record(host.state_dir)["pid"]) is None:
-        if time.monotonic() > deadline:
-            raise LabError("the keeper of the practice server did not start it")
-        time.sleep(POLL_S)
-    return int(pid)
+def launch_kept(host: PracticeHost, argv: Sequence[str]) -> Record:
+    """Start the server under the world's keeper; returns the keeper's record of it."""
+    keeper = host.world.keeper
+    if isinstance(keeper, ContainerKeeper):
+        return start_container(host, keeper, argv)
+    if isinstance(keeper, SystemdKeeper):
+        return start_service(host, keeper, argv)
+    raise LabError(f"nobody keeps the server of {host.world.name}")
 
 
 def _own_sites() -> list[str]:

@@ -175,6 +175,7 @@ class PracticeHost:
             "HOST_PROC": str(self.state_dir / "proc"),
             "HOST_SYS": str(self.state_dir / "sys"),
             "HOST_ETC": str(self.state_dir / "etc"),
+            "HOST_RUN": str(self.state_dir / "files" / "run"),
             STATE_VARIABLE: str(self.state_dir),
             ID_VARIABLE: self.host_id,
         }
@@ -220,7 +221,7 @@ class PracticeHost:
             if before["boot"] != _boot():
                 shutil.rmtree(self.state_dir / "run", ignore_errors=True)
             end_processes(self.state_dir, before["id"])
-        for name in ("run", "gpu", "views", "proc"):
+        for name in ("run", "gpu", "views", "proc", "kept"):
             shutil.rmtree(self.state_dir / name, ignore_errors=True)
 
     def _release_folder(self, *, keep: bool) -> None:
@@ -231,12 +232,14 @@ class PracticeHost:
             self._lock = None
 
     def _build(self) -> None:
-        for name in ("home", "models", "run", "gpu", "views", "proc", "sys"):
+        for name in ("home", "models", "run", "gpu", "views", "proc", "sys", "kept", "etc"):
             (self.state_dir / name).mkdir(exist_ok=True)
+        (self.state_dir / "files" / "run").mkdir(parents=True, exist_ok=True)
         facts = self.facts
         (self.state_dir / "world.json").write_text(json.dumps(facts), encoding="utf-8")
         marker = {"id": self.host_id, "time_scale": self.time_scale, "boot": _boot()}
         (self.state_dir / "host.json").write_text(json.dumps(marker), encoding="utf-8")
+        (self.state_dir / "plumbing.json").write_text(json.dumps(self.environment), encoding="utf-8")
         engine = self.world.engine
         build_python(self.state_dir, version=engine.version, packages=engine.packages, cpus=self.world.host.cpus)
         build_shims(self.state_dir)

@@ -46,6 +46,11 @@ def read_world(state: Path) -> dict[str, Any]:
     return world
 
 
+def scale_of(state: Path) -> float:
+    """How much longer (above 1) or shorter every modelled duration of this host is."""
+    return float(json.loads((state / "host.json").read_text(encoding="utf-8"))["time_scale"])
+
+
 def start_ticks(pid: int) -> int | None:
     """Start time of a living process in clock ticks since boot; None when it is gone or a zombie."""
     try:

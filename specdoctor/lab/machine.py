@@ -5,7 +5,6 @@ Works on the plain JSON of a world and the standard library alone, for the progr
 
 from __future__ import annotations
 
-import hashlib
 import uuid
 from collections.abc import Mapping
 from typing import Any
@@ -13,12 +12,6 @@ from typing import Any
 _BUSES = (0x18, 0x2A, 0x3A, 0x5D, 0x9A, 0xAB, 0xBA, 0xDB)
 _NAMESPACE = uuid.UUID("5d0c7a3e-7f0b-4a55-9b0e-6f1f5f9f2c11")
 MIB_PER_GIB = 1024
-
-
-def container_id(world: Mapping[str, Any]) -> str:
-    """The 64 hexadecimal digits of the world's container."""
-    container = world["host"]["container"]
-    return hashlib.sha256(f"{world['name']}/{container['name']}/{container['image']}".encode()).hexdigest()
 
 
 def gpu_uuid(world: Mapping[str, Any], index: int) -> str:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from specdoctor.lab.cpu_shares import format_list, machine_cpus, parse_list, world_cpus
+from specdoctor.lab.kept_surroundings import space_link, surroundings_of
 from specdoctor.lab.lab_state import (
     note_process,
     noted_processes,
@@ -22,16 +23,18 @@ from specdoctor.lab.lab_state import (
     start_ticks,
     write_atomically,
 )
-from specdoctor.lab.machine import container_id
 
 PASSED_THROUGH = (
-    "autogroup cmdline comm environ fd fdinfo io limits loginuid maps mem mountinfo mounts net ns numa_maps "
+    "autogroup cmdline comm environ fd fdinfo io limits loginuid maps mem mountinfo mounts net numa_maps "
     "oom_adj oom_score oom_score_adj sched schedstat smaps smaps_rollup stat statm syscall task wchan"
 ).split()
 RESOLVED = ("cwd", "exe", "root")
+PARENT_FIELD = 1
 START_FIELD = 19
 """Place of the start time among the fields of stat behind the command's name."""
 MEMORY_VARIABLE = b"LAB_MEMS="
+KEEPER_CGROUP = "0::/system.slice/containerd.service\n"
+SPACES = ("mnt", "pid", "net", "user", "ipc", "uts", "cgroup", "time")
 
 
 def show_process(state: Path, world: Mapping[str, Any], pid: int, *, title: str, aged_s: float = 0.0) -> None:
@@ -41,7 +44,7 @@ def show_process(state: Path, world: Mapping[str, Any], pid: int, *, title: str,
     """
     folder = state / "views" / f"{pid}.{time.monotonic_ns()}"
     try:
-        _fill(folder, world, pid, aged_s=aged_s)
+        _fill(folder, state, world, pid, aged_s=aged_s)
     except OSError:
         shutil.rmtree(folder, ignore_errors=True)
         if start_ticks(pid) is not None:
@@ -52,6 +55,19 @@ def show_process(state: Path, world: Mapping[str, Any], pid: int, *, title: str,
     for old in (state / "views").glob(f"{pid}.*"):
         if old != folder:
             shutil.rmtree(old, ignore_errors=True)
+
+
+def show_untouchable(state: Path, pid: int, *, title: str) -> None:
+    """Show a process of root as other users see it: its words and its place, none of its descriptors."""
+    folder = state / "views" / f"{pid}.{time.monotonic_ns()}"
+    folder.mkdir()
+    (folder / "cmdline").write_text("\0".join(title.split(" ")) + "\0")
+    (folder / "comm").write_text(Path(title.split(" ", maxsplit=1)[0]).name[:15] + "\n")
+    (folder / "cgroup").write_text(KEEPER_CGROUP)
+    for name in ("stat", "status"):
+        (folder / name).symlink_to(f"/proc/{pid}/{name}")
+    note_process(state, pid, title=title)
+    point_proc(state, pid, folder)
 
 
 def hide_process(state: Path, pid: int) -> None:
@@ -83,20 +99,29 @@ def refresh_views(state: Path, world: Mapping[str, Any]) -> None:
 
 
 def _refresh_stat(view: Path, pid: int, *, aged_s: float) -> None:
-    if aged_s:
+    if not view.is_symlink():
         with contextlib.suppress(OSError):
-            write_atomically(view, _aged_stat(pid, aged_s))
+            before = view.read_text(encoding="utf-8", errors="replace")
+            parent = before[before.rindex(")") + 2 :].split()[PARENT_FIELD]
+            write_atomically(view, _shown_stat(pid, aged_s=aged_s, parent=int(parent)))
 
 
-def _aged_stat(pid: int, aged_s: float) -> str:
-    """The stat line with an earlier start."""
+def _shown_stat(pid: int, *, aged_s: float, parent: int | None) -> str:
+    """The stat line with an earlier start, and the parent that is shown."""
     text = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
     head, tail = text[: text.rindex(")") + 2], text[text.rindex(")") + 2 :].split()
     tail[START_FIELD] = str(max(int(tail[START_FIELD]) - round(aged_s * os.sysconf("SC_CLK_TCK")), 1))
+    if parent is not None:
+        tail[PARENT_FIELD] = str(parent)
     return head + " ".join(tail) + "\n"
 
 
-def _fill(folder: Path, world: Mapping[str, Any], pid: int, *, aged_s: float) -> None:
+def _parent(pid: int) -> int:
+    text = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
+    return int(text[text.rindex(")") + 2 :].split()[PARENT_FIELD])
+
+
+def _fill(folder: Path, state: Path, world: Mapping[str, Any], pid: int, *, aged_s: float) -> None:
     folder.mkdir()
     real = Path("/proc") / str(pid)
     for name in PASSED_THROUGH:
@@ -108,10 +133,16 @@ def _fill(folder: Path, world: Mapping[str, Any], pid: int, *, aged_s: float) ->
     if text is None:
         raise ProcessLookupError(pid)
     (folder / "status").write_text(text)
-    (folder / "cgroup").write_text(_cgroup(world))
-    if aged_s:
+    surroundings = surroundings_of(state, pid)
+    (folder / "cgroup").write_text(surroundings["cgroup"])
+    (folder / "ns").mkdir()
+    for name in SPACES:
+        if (real / "ns" / name).is_symlink():
+            (folder / "ns" / name).symlink_to(space_link(surroundings, name) or (real / "ns" / name).readlink())
+    parent = {surroundings.get("pid"): surroundings.get("parent")}.get(_parent(pid))
+    if aged_s or parent:
         (folder / "stat").unlink()
-        (folder / "stat").write_text(_aged_stat(pid, aged_s))
+        (folder / "stat").write_text(_shown_stat(pid, aged_s=aged_s, parent=parent))
 
 
 def _status(world: Mapping[str, Any], pid: int) -> str | None:
@@ -140,12 +171,3 @@ def _status(world: Mapping[str, Any], pid: int) -> str | None:
 def _allowed(world: Mapping[str, Any], real_list: str) -> set[int]:
     count = world["host"]["cpus"]
     return world_cpus(parse_list(real_list), world_count=count, available=machine_cpus())
-
-
-def _cgroup(world: Mapping[str, Any]) -> str:
-    host = world["host"]
-    if host["container"] is not None:
-        return f"0::/system.slice/docker-{container_id(world)}.scope\n"
-    if host["service"] == "systemd":
-        return "0::/system.slice/sglang.service\n"
-    return "0::/user.slice/user-1000.slice/session-c7.scope\n"

@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import gc
-import json
 import os
 import random
 import signal
@@ -23,7 +22,7 @@ from typing import Any
 from specdoctor.lab.engine_core import EngineCore, resolve
 from specdoctor.lab.engine_types import Exit, Occupancy, Resolved, StartupFailure, StartupStep
 from specdoctor.lab.http_server import HttpServer
-from specdoctor.lab.lab_state import STATE_VARIABLE, TIME_SCALE_VARIABLE, gpu_holdings, note_ready, read_world
+from specdoctor.lab.lab_state import STATE_VARIABLE, TIME_SCALE_VARIABLE, gpu_holdings, note_ready, read_world, scale_of
 from specdoctor.lab.past import Past, live_through, take_past
 from specdoctor.lab.proc_view import hide_process, show_process
 from specdoctor.lab.server_children import Worker, Workers
@@ -80,9 +79,7 @@ def _end(exit_code: int) -> int:
 def time_scale(state: Path) -> float:
     """The host's scale, from the environment or (when that was emptied) from the host's own record."""
     given = os.environ.get(TIME_SCALE_VARIABLE)
-    if given is not None:
-        return float(given)
-    return float(json.loads((state / "host.json").read_text(encoding="utf-8"))["time_scale"])
+    return float(given) if given is not None else scale_of(state)
 
 
 def occupancy(state: Path, port: int | None) -> Occupancy:

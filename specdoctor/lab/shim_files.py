@@ -9,7 +9,7 @@ from pathlib import Path
 from specdoctor.lab.python_library import PACKAGE_ROOT
 
 SHIMS = {"nvidia-smi": "nvidia_smi", "numactl": "numactl", "pip": "pip", "pip3": "pip"}
-KEEPER_TOOLS = ("docker", "systemctl", "journalctl")
+KEEPERS = {"docker": "docker", "podman": "docker", "systemctl": "systemctl", "journalctl": "journalctl", "sudo": "sudo"}
 HOST_TOOLS = ("hostname", "nproc", "lscpu", "dmesg", "taskset")
 
 _PROGRAM = (
@@ -21,9 +21,8 @@ def build_shims(state: Path) -> None:
     """One small shell script per program; each runs the real interpreter without site packages, to start fast."""
     for name, module in SHIMS.items():
         _write(state, name, module, argv="sys.argv[1:]")
-    for module, names in (("host_tools", HOST_TOOLS), ("keeper_tools", KEEPER_TOOLS)):
-        for name in names:
-            _write(state, name, module, argv=f"[{name!r}, *sys.argv[1:]]")
+    for name, module in {**dict.fromkeys(HOST_TOOLS, "host_tools"), **KEEPERS}.items():
+        _write(state, name, module, argv=f"[{name!r}, *sys.argv[1:]]")
 
 
 def _write(state: Path, name: str, module: str, *, argv: str) -> None:

@@ -16,14 +16,14 @@ from ruamel.yaml.error import YAMLError
 
 from specdoctor.core.errors import UsageError
 from specdoctor.core.model import Frozen, Role, Verdict
-from specdoctor.lab.world_machine import Container, Engine, Gpus, GpuTenant, Host, release_of
+from specdoctor.lab.world_keeper import Keeper, PlainKeeper
+from specdoctor.lab.world_machine import Engine, Gpus, GpuTenant, Host, release_of
 from specdoctor.lab.world_models import Acceptance, Conditionals, ForwardCost, Model, Tensor, Training
 
 __all__ = [
     "Acceptance",
     "Ask",
     "Conditionals",
-    "Container",
     "Crash",
     "Engine",
     "EnvironmentEffect",
@@ -192,6 +192,7 @@ class World(Frozen):
     models: tuple[Model, ...]
     physics: Physics = Physics()
     launch: Launch
+    keeper: Keeper = PlainKeeper()
     server: Server = Server()
     history: tuple[Traffic, ...] = ()
     live_traffic: Traffic | None = None

@@ -69,15 +69,6 @@ class Gpus(Frozen):
     tenants: tuple[GpuTenant, ...] = ()
 
 
-class Container(Frozen):
-    """The container the server runs in, when it does."""
-
-    name: str
-    image: str
-    restart_policy: Literal["no", "always", "unless-stopped", "on-failure"] = "no"
-    start_s: float = 2.0
-
-
 class Host(Frozen):
     """The machine. `files` are further text files (absolute path -> text); `{models}` and `{home}` expand in paths."""
 
@@ -94,7 +85,6 @@ class Host(Frozen):
     cuda: str = "13.0"
     up_since_s: float = 1_900_000.0
     boot_s: float = 1.0
-    container: Container | None = None
-    service: Literal["none", "systemd"] = "none"
+    sudo: Literal["none", "password", "passwordless"] = "none"
     files: dict[str, str] = Field(default_factory=dict)
     dmesg: tuple[str, ...] = ()
