@@ -45,16 +45,25 @@ def two_sided_p(t: float, df: float) -> float:
     return _incomplete_beta(df / 2.0, 0.5, df / (df + t * t))
 
 
+def _density(t: float, df: float) -> float:
+    log_scale = math.lgamma((df + 1.0) / 2.0) - math.lgamma(df / 2.0) - 0.5 * math.log(df * math.pi)
+    return math.exp(log_scale - (df + 1.0) / 2.0 * math.log1p(t * t / df))
+
+
 def t_quantile(level: float, df: float) -> float:
-    """The t with `level` (for example 0.95) of the distribution between -t and t, by bisection."""
-    high = 1.0
-    while two_sided_p(high, df) > 1.0 - level:
-        high *= 2.0
-    low = 0.0
-    for _ in range(200):
-        middle = (low + high) / 2.0
-        if two_sided_p(middle, df) > 1.0 - level:
-            low = middle
-        else:
-            high = middle
-    return (low + high) / 2.0
+    """The t with `level` (for example 0.95) of the distribution between -t and t.
+
+    Newton's steps from below: the two-sided probability falls and is convex, so they never pass the root.
+    """
+    target = 1.0 - level
+    t = 1.0
+    while two_sided_p(2.0 * t, df) > target:
+        t *= 2.0
+    if two_sided_p(t, df) < target:
+        t = 0.0
+    for _ in range(100):
+        step = (two_sided_p(t, df) - target) / (2.0 * _density(t, df))
+        t += step
+        if abs(step) <= 1e-14 * t:
+            break
+    return t
