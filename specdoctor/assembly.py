@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from specdoctor.core.facts import Facts
     from specdoctor.core.operations import Clock, Operations
     from specdoctor.core.ports import Approver, Check, Onlooker, Planner, Scene
+    from specdoctor.core.reach import SshTransport
     from specdoctor.planners.playbook_schema import Playbook
     from specdoctor.render.live import LiveConsole
     from specdoctor.store.mirrored import MirroredStore
@@ -89,6 +90,7 @@ def connect_operations(
     target: str,
     *,
     ssh_config: Path | None = None,
+    ssh_transport: SshTransport = "auto",
     accept_new: bool = False,
     interpreter: str | None = None,
     ask_passphrase: AskPassphrase | None = None,
@@ -101,6 +103,7 @@ def connect_operations(
     host = connect(
         target,
         config_file=str(ssh_config) if ssh_config else None,
+        ssh_transport=ssh_transport,
         accept_new=accept_new,
         ask_passphrase=ask_passphrase,
         on_notice=on_notice,

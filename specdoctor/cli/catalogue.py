@@ -62,6 +62,7 @@ def check(
     log: opt.Logs = None,
     accept_new_host_key: opt.AcceptNew = False,
     ssh_config: opt.SshConfig = None,
+    ssh: opt.Ssh = None,
     interpreter: opt.Interpreter = None,
     targets: opt.TargetsFile = None,
     json: opt.Json = False,
@@ -85,6 +86,7 @@ def check(
         logs=log or (),
         accept_new=accept_new_host_key,
         ssh_config=ssh_config,
+        ssh_transport=ssh,
         interpreter=interpreter,
     ) as seen:
         observations = chosen.judge(seen.scene())

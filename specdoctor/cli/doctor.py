@@ -22,6 +22,7 @@ def doctor(
     log: opt.Logs = None,
     accept_new_host_key: opt.AcceptNew = False,
     ssh_config: opt.SshConfig = None,
+    ssh: opt.Ssh = None,
     interpreter: opt.Interpreter = None,
     targets: opt.TargetsFile = None,
     json: opt.Json = False,
@@ -46,6 +47,7 @@ def doctor(
         logs=log or (),
         accept_new=accept_new_host_key,
         ssh_config=ssh_config,
+        ssh_transport=ssh,
         interpreter=interpreter,
     ) as seen:
         found, servers = assembly.preflight(seen.facts, engine=seen.named.engine, meant=seen.named.launch)

@@ -36,6 +36,7 @@ def investigate(
     log: opt.Logs = None,
     accept_new_host_key: opt.AcceptNew = False,
     ssh_config: opt.SshConfig = None,
+    ssh: opt.Ssh = None,
     interpreter: opt.Interpreter = None,
     targets: opt.TargetsFile = None,
     resume: Annotated[
@@ -84,6 +85,7 @@ def investigate(
         "server_port": server_port,
         "log": log,
         "ssh_config": ssh_config,
+        "ssh_transport": ssh,
         "interpreter": interpreter,
         "facts": facts,
     }
@@ -155,8 +157,9 @@ def resumed(
         place = target or first.target
         say(f"specdoctor: going on with run {run_id} on {place}")
         settings = first.settings
-        if given.get("ssh_config") is not None:
-            settings = settings.model_copy(update={"ssh_config": str(given["ssh_config"])})
+        ssh_config, ssh_transport = given.get("ssh_config"), given.get("ssh_transport")
+        over = {"ssh_config": ssh_config and str(ssh_config), "ssh_transport": ssh_transport}
+        settings = settings.model_copy(update={name: value for name, value in over.items() if value})
         operations = _operations(place, settings, accept_new=accept_new)
         try:
             live = on_terminal()
@@ -191,6 +194,7 @@ def _operations(transport: str, settings: RunSettings, *, accept_new: bool) -> O
     return assembly.connect_operations(
         transport,
         ssh_config=Path(settings.ssh_config) if settings.ssh_config else None,
+        ssh_transport=settings.ssh_transport,
         accept_new=accept_new,
         interpreter=settings.interpreter,
         ask_passphrase=ask_passphrase if on_terminal() else None,

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from specdoctor.core.facts import Facts
     from specdoctor.core.operations import Operations
     from specdoctor.core.ports import Scene
+    from specdoctor.core.reach import SshTransport
 
 
 @dataclass(frozen=True)
@@ -45,6 +46,7 @@ def look(
     logs: Sequence[str],
     accept_new: bool,
     ssh_config: Path | None,
+    ssh_transport: SshTransport | None,
     interpreter: str | None,
 ) -> Iterator[Look]:
     """Log in and take one snapshot; the connection stays open inside."""
@@ -58,12 +60,14 @@ def look(
         "server_port": server_port,
         "interpreter": interpreter,
         "ssh_config": str(ssh_config) if ssh_config else None,
+        "ssh_transport": ssh_transport,
     }
     target = target.model_copy(update={k: v for k, v in over.items() if v is not None})
     say(f"specdoctor: logging in to {target.transport}")
     operations = assembly.connect_operations(
         target.transport,
         ssh_config=Path(target.ssh_config) if target.ssh_config else None,
+        ssh_transport=target.ssh_transport or "auto",
         accept_new=accept_new,
         interpreter=target.interpreter,
         ask_passphrase=ask_passphrase if on_terminal() else None,

@@ -7,6 +7,8 @@ from typing import Annotated, Literal
 
 import typer
 
+from specdoctor.core.reach import SshTransport
+
 Tier = Literal["read", "load", "restart"]
 Form = Literal["chat", "generate"]
 
@@ -32,6 +34,16 @@ SshConfig = Annotated[
     Path | None,
     typer.Option(
         "--ssh-config", metavar="FILE", help="Use this SSH configuration, as ssh -F does.", show_default=False
+    ),
+]
+Ssh = Annotated[
+    SshTransport | None,
+    typer.Option(
+        "--ssh",
+        metavar="auto|openssh|paramiko",
+        help="Who speaks SSH: the system's ssh client (openssh), specdoctor itself (paramiko), or the client where the "
+        "configuration needs it: ProxyCommand, certificates, hardware keys, GSSAPI.  [default: auto]",
+        show_default=False,
     ),
 ]
 AcceptNew = Annotated[

@@ -21,6 +21,7 @@ def probe(
     log: opt.Logs = None,
     accept_new_host_key: opt.AcceptNew = False,
     ssh_config: opt.SshConfig = None,
+    ssh: opt.Ssh = None,
     interpreter: opt.Interpreter = None,
     targets: opt.TargetsFile = None,
 ) -> None:
@@ -46,6 +47,7 @@ def probe(
         logs=log or (),
         accept_new=accept_new_host_key,
         ssh_config=ssh_config,
+        ssh_transport=ssh,
         interpreter=interpreter,
     ) as seen:
         print(seen.facts.model_dump_json(by_alias=True, indent=2), flush=True)

@@ -35,6 +35,7 @@ def settings_of(target: Target, given: dict[str, Any]) -> RunSettings:
         "extra_files": target.config_files or None,
         "engine": checked_engine(target.engine),
         "ssh_config": _whole(_first(given.get("ssh_config"), target.ssh_config)),
+        "ssh_transport": _first(given.get("ssh_transport"), target.ssh_transport),
         "facts_file": _whole(given.get("facts")),
     }
     return RunSettings(**{name: value for name, value in wanted.items() if value is not None})

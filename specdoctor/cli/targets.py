@@ -14,6 +14,7 @@ from specdoctor.cli.toml_places import TomlPlaces
 from specdoctor.core.errors import UsageError
 from specdoctor.core.faults import Fault, explained, nearest, refusal
 from specdoctor.core.model import Frozen
+from specdoctor.core.reach import SshTransport
 
 FILE_NAME = "specdoctor.toml"
 Words = tuple[str, ...]
@@ -63,6 +64,7 @@ class Target(Frozen):
     prompts: str | None = None
     interpreter: str | None = None
     ssh_config: str | None = None
+    ssh_transport: SshTransport | None = None
     server_port: Annotated[int, Field(ge=1, le=65535)] | None = None
     logs: Words = ()
     concurrency: Annotated[int, Field(ge=1)] | None = None

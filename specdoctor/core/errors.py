@@ -45,7 +45,11 @@ class HostKeyChanged(TargetError):
 
 
 class AuthenticationRefused(TargetError):
-    """The host accepted none of the keys that were offered."""
+    """The host accepted none of the keys that were offered. `accepts` lists the ways it would let somebody in."""
+
+    def __init__(self, message: str, *, tried: str = "", next_step: str = "", accepts: tuple[str, ...] = ()) -> None:
+        super().__init__(message, tried=tried, next_step=next_step)
+        self.accepts = accepts
 
 
 class ConnectionLost(TargetError):

@@ -13,6 +13,7 @@ from specdoctor.core.hypothesis import Claim, Hypothesis, Observation, TodoStatu
 from specdoctor.core.launch import LaunchChange, LaunchOutcome, RestoreOutcome
 from specdoctor.core.measurement import Measurement
 from specdoctor.core.model import Frozen, Risk, Role, Status, Verdict
+from specdoctor.core.reach import SshTransport
 from specdoctor.core.server import ServerRef, SpecSetting
 
 
@@ -20,8 +21,8 @@ class RunSettings(Frozen):
     """What the user asked for and allowed; part of the first event, so that a resumed run keeps it.
 
     `allow` is the highest tier permitted without asking. Budgets: `max_restarts` counts every start, the restoring
-    one included; `max_minutes` is wall time. `ssh_config` and `facts_file` say how the target was reached, `engine`
-    is the only one to look for (None: any).
+    one included; `max_minutes` is wall time. `ssh_config`, `ssh_transport` and `facts_file` say how the target was
+    reached, `engine` is the only one to look for (None: any).
     """
 
     symptom: str = ""
@@ -48,6 +49,7 @@ class RunSettings(Frozen):
     dry_run: bool = False
     engine: str | None = None
     ssh_config: str | None = None
+    ssh_transport: SshTransport = "auto"
     facts_file: str | None = None
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import shutil
 from typing import TYPE_CHECKING
 
-from specdoctor.core.errors import UsageError
+from specdoctor.core.errors import AuthenticationRefused, UsageError
 from specdoctor.core.host import Host
+from specdoctor.core.reach import SshTransport
 from specdoctor.transports.local import LocalHost
-from specdoctor.transports.ssh_destination import EXAMPLES, parse_destination
+from specdoctor.transports.ssh_destination import EXAMPLES, SshDestination, parse_destination
 
 if TYPE_CHECKING:
     from specdoctor.transports.ssh_host_key import Notice
@@ -15,12 +17,15 @@ if TYPE_CHECKING:
 
 LOCAL_TARGET = "local:"
 SSH_SCHEME = "ssh://"
+ASKED_FOR = frozenset({"keyboard-interactive", "password"})
+"""Ways to log in that take a person's answer, which ssh itself asks for."""
 
 
 def connect(
     target: str,
     *,
     config_file: str | None = None,
+    ssh_transport: SshTransport = "auto",
     accept_new: bool = False,
     ask_passphrase: AskPassphrase | None = None,
     on_notice: Notice | None = None,
@@ -28,7 +33,10 @@ def connect(
     """The host `target` names, connected and logged in: `ssh://[user@]host[:port]`, or `local:` for this machine.
 
     `host` may be an alias of the ssh configuration (`config_file`, or the user's own); IPv6 goes in brackets.
-    `ask_passphrase` gets the path of a locked key and returns its passphrase, or None to leave the key out.
+    `ssh_transport` chooses who speaks SSH: paramiko inside this process, the system's ssh client, or (auto) the client
+    where the configuration asks for what paramiko cannot do, or the host for a person's answer.
+    `ask_passphrase` gets the path of a locked key and returns its passphrase, or None to leave the key out; where it is
+    given, the ssh client may ask on the terminal too.
     `on_notice` is told what the user should know but need not act on. Raises UsageError for a target or configuration
     that cannot be used, HostUnreachable, HostKeyUnknown, HostKeyChanged, AuthenticationRefused.
     """
@@ -38,12 +46,56 @@ def connect(
         raise _not_a_target(target)
     destination = parse_destination(target)
 
-    from specdoctor.transports.ssh import SshHost
     from specdoctor.transports.ssh_config import resolve_route
 
+    def by_client() -> Host:
+        return _by_client(destination, config_file, accept_new, ask_passphrase, on_notice)
+
+    if ssh_transport == "openssh":
+        return by_client()
     route = resolve_route(destination, config_file=config_file)
+    if ssh_transport == "auto" and route.client_only and shutil.which("ssh"):
+        _told(on_notice, f"{destination.host}: using the ssh client, for {', '.join(route.client_only)}")
+        return by_client()
+
+    from specdoctor.transports.ssh import SshHost
+
     host = SshHost(route, accept_new=accept_new, ask_passphrase=ask_passphrase, on_notice=on_notice)
-    return host.open()
+    try:
+        return host.open()
+    except AuthenticationRefused as error:
+        askable = ASKED_FOR.intersection(error.accepts)
+        if ssh_transport != "auto" or ask_passphrase is None or not askable or not shutil.which("ssh"):
+            raise
+        _told(on_notice, f"{destination.host}: no key is accepted; ssh asks for {' or '.join(sorted(askable))}")
+    return by_client()
+
+
+def _told(on_notice: Notice | None, text: str) -> None:
+    if on_notice is not None:
+        on_notice(text)
+
+
+def _by_client(
+    destination: SshDestination,
+    config_file: str | None,
+    accept_new: bool,
+    ask_passphrase: AskPassphrase | None,
+    on_notice: Notice | None,
+) -> Host:
+    from specdoctor.transports.openssh import OpenSshHost
+    from specdoctor.transports.openssh_master import master_order, ssh_program
+    from specdoctor.transports.ssh_config import asking
+
+    settings = asking(ssh_program(), config_file)(destination)
+    order = master_order(
+        destination,
+        settings,
+        config_file=config_file,
+        accept_new=accept_new,
+        asking=ask_passphrase is not None,
+    )
+    return OpenSshHost(order, on_notice=on_notice).open()
 
 
 def _not_a_target(target: str) -> UsageError:

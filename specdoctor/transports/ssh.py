@@ -10,11 +10,20 @@ from typing import Any, Self
 
 from paramiko.ssh_exception import SSHException
 
-from specdoctor.core.errors import CommandTimeout, ConnectionLost, TargetError
+from specdoctor.core.errors import CommandTimeout, TargetError
 from specdoctor.core.host import CommandResult
-from specdoctor.transports.exec_line import checked_argv, exec_line, program_name
+from specdoctor.transports.endings import (
+    link_lost,
+    no_exit_status,
+    no_session,
+    none_free,
+    request_refused,
+    timed_out,
+)
+from specdoctor.transports.exec_line import checked_argv, exec_line, mark_of, new_token, program_name
+from specdoctor.transports.reply import Overdue, Reply, RequestFailed, not_begun
 from specdoctor.transports.ssh_connection import Connection, connect_route
-from specdoctor.transports.ssh_exchange import Exchange, Overdue, RequestFailed
+from specdoctor.transports.ssh_exchange import Exchange
 from specdoctor.transports.ssh_host_key import Notice
 from specdoctor.transports.ssh_keys import AskPassphrase, KeyRing
 from specdoctor.transports.ssh_read import SftpFailed, read_by_command, read_by_sftp
@@ -82,24 +91,26 @@ class SshHost:
         each stream. Raises CommandTimeout, ConnectionLost, and what `open` raises if a connection has to be made.
         """
         words = checked_argv(argv)
-        line = exec_line(words, timeout_s=timeout_s)
+        token = new_token()
+        line = exec_line(words, timeout_s=timeout_s, token=token)
+        reply = Reply(mark_of(token), max_output_bytes=max_output_bytes, on_line=on_line)
         sessions = self._live_sessions()
         started = time.monotonic()
         deadline = started + timeout_s
         with self._session(sessions, words, deadline) as channel:
             with self._lock:
                 self.exec_channels += 1
-            exchange = Exchange(
-                channel, stdin=stdin, deadline=deadline, max_output_bytes=max_output_bytes, on_line=on_line
-            )
+            exchange = Exchange(channel, stdin=stdin, deadline=deadline, reply=reply)
             try:
                 outcome = exchange.run(line)
             except Overdue as error:
-                raise self._timed_out(words, timeout_s, ended=error.ended) from error
+                raise timed_out(self.name, words, timeout_s, ended=error.ended) from error
             except RequestFailed as error:
                 raise self._request_failed(words, sessions, error) from error
         if outcome.exit_code is None:
             raise self._no_exit_status(words, sessions)
+        if not outcome.begun:
+            raise not_begun(self.name, program_name(words), outcome)
         return CommandResult(
             argv=words,
             exit_code=outcome.exit_code,
@@ -169,62 +180,22 @@ class SshHost:
             try:
                 channel = stack.enter_context(sessions.session(deadline))
             except SessionRefused as error:
-                raise TargetError(
-                    f"{self.name}: the host opens no session: {error}",
-                    tried=f"open a session for {program_name(words)}; it was not sent",
-                    next_step="Check that the account may run commands (MaxSessions, ForceCommand, its login shell).",
-                ) from error
+                raise no_session(self.name, words, str(error)) from error
             except (TimeoutError, SSHException, EOFError, OSError) as error:
                 if not self._link_is_up(sessions):
-                    raise self._lost(words, sent=False) from error
-                raise CommandTimeout(
-                    f"{self.name}: no session was free for {program_name(words)} in time; it was not sent",
-                    tried="open a session on the connection",
-                    next_step="Raise MaxSessions of the host's SSH server, or let the commands under way end.",
-                ) from error
+                    raise link_lost(self.name, words, sent=False) from error
+                raise none_free(self.name, words) from error
             yield channel
 
-    def _request_failed(
-        self, words: tuple[str, ...], sessions: Sessions, error: RequestFailed
-    ) -> TargetError | ConnectionLost:
+    def _request_failed(self, words: tuple[str, ...], sessions: Sessions, error: RequestFailed) -> TargetError:
         if not self._link_is_up(sessions):
-            return self._lost(words, sent=True)
-        return TargetError(
-            f"{self.name}: the host refused to run {program_name(words)}: {error}",
-            tried="an exec request on a new session",
-            next_step="Check that the account may run commands (ForceCommand, its login shell).",
-        )
+            return link_lost(self.name, words, sent=True)
+        return request_refused(self.name, words, str(error))
 
-    def _no_exit_status(self, words: tuple[str, ...], sessions: Sessions) -> ConnectionLost:
+    def _no_exit_status(self, words: tuple[str, ...], sessions: Sessions) -> TargetError:
         if not self._link_is_up(sessions):
-            return self._lost(words, sent=True)
-        return ConnectionLost(
-            f"{self.name}: the session of {program_name(words)} closed without an exit status; whether the command "
-            "ended is unknown",
-            tried="wait for its exit status",
-            next_step="Something killed it or its session; look at the host before doing it again.",
-        )
-
-    def _lost(self, words: tuple[str, ...], *, sent: bool) -> ConnectionLost:
-        if not sent:
-            return ConnectionLost(
-                f"{self.name}: the connection was lost before {program_name(words)} was sent; it did not run",
-                tried="open a session on the connection",
-                next_step="Try again; a new connection is made.",
-            )
-        return ConnectionLost(
-            f"{self.name}: the connection was lost while {program_name(words)} ran; whether it ended is unknown",
-            tried="wait for its exit status",
-            next_step="Look at the host before doing it again.",
-        )
-
-    def _timed_out(self, words: tuple[str, ...], timeout_s: float, *, ended: bool) -> CommandTimeout:
-        what = "was stopped" if ended else "was asked to stop; whether it did is unknown"
-        return CommandTimeout(
-            f"{self.name}: {program_name(words)} did not end within {timeout_s:g} s and {what}",
-            tried="TERM, then KILL, to the command and its children",
-            next_step="Give it more time, or look at why it hangs.",
-        )
+            return link_lost(self.name, words, sent=True)
+        return no_exit_status(self.name, words)
 
     @staticmethod
     def _link_is_up(sessions: Sessions) -> bool:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from specdoctor.core.errors import UsageError
+from specdoctor.transports.openssh_needs import needs_system_client
 from specdoctor.transports.ssh_destination import SshDestination, parse_destination
 from specdoctor.transports.ssh_route import (
     Settings,
@@ -45,7 +46,7 @@ def resolve_route(
     """
     target = parse_destination(destination) if isinstance(destination, str) else destination
     program = shutil.which("ssh")
-    settings_of = plain_reader(config_file) if program is None else _asking(program, config_file)
+    settings_of = plain_reader(config_file) if program is None else asking(program, config_file)
     route = walk_route(target, settings_of, environ=os.environ if environ is None else environ)
     notes = ("no ssh client here: Include in its configuration is not read",) if program is None else ()
     return route.model_copy(update={"config_file": config_file, "notes": (*notes, *route.notes)})
@@ -55,7 +56,7 @@ def walk_route(target: SshDestination, settings_of: SettingsOf, *, environ: Mapp
     """The way to `target` by the settings `settings_of` answers; raises UsageError as `resolve_route` does."""
     walk = _Walk(settings_of, environ)
     hops = walk.hops_to(target, via=None, above=())
-    return SshRoute(hops=hops, notes=tuple(walk.notes))
+    return SshRoute(hops=hops, notes=tuple(walk.notes), client_only=tuple(dict.fromkeys(walk.client_only)))
 
 
 def plain_reader(config_file: str | None) -> SettingsOf:
@@ -94,6 +95,7 @@ class _Walk:
         self._settings_of = settings_of
         self._environ = environ
         self.notes: list[str] = []
+        self.client_only: list[str] = []
 
     def hops_to(
         self, destination: SshDestination, *, via: tuple[str, ...] | None, above: tuple[SshHop, ...]
@@ -104,6 +106,11 @@ class _Walk:
         hop = hop_from_settings(destination.host, settings, environ=self._environ, jumped=bool(jumps))
         _refuse_circle(hop, above)
         self.notes += notes_on(destination.host, settings)
+        self.client_only += needs_system_client(
+            {**settings, "proxycommand": (hop.proxy_command or "none",)},
+            identity_files=hop.identity_files,
+            environ=self._environ,
+        )
         if not jumps:
             return (hop,)
         before = self.hops_to(parse_destination(jumps[-1]), via=jumps[:-1] or None, above=(*above, hop))
@@ -124,7 +131,9 @@ def _refuse_circle(hop: SshHop, above: tuple[SshHop, ...]) -> None:
     )
 
 
-def _asking(program: str, config_file: str | None) -> SettingsOf:
+def asking(program: str, config_file: str | None) -> SettingsOf:
+    """Settings by asking the ssh client; UsageError for a destination whose settings it cannot make out."""
+
     def settings_of(destination: SshDestination) -> Settings:
         argv = [program, "-G"]
         argv += ["-F", config_file] if config_file else []

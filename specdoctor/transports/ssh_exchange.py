@@ -11,9 +11,8 @@ from typing import Any
 import paramiko
 from paramiko.ssh_exception import SSHException
 
-from specdoctor.core.model import Frozen
 from specdoctor.transports.exec_line import HOST_KILL_AFTER_S, HOST_LIMIT_MARGIN_S
-from specdoctor.transports.output import Capture, LineFeed
+from specdoctor.transports.reply import Outcome, Overdue, Reply, RequestFailed
 
 TERM_GRACE_S = 1.0
 KILL_GRACE_S = HOST_LIMIT_MARGIN_S + HOST_KILL_AFTER_S + 1.0
@@ -24,27 +23,6 @@ _POLL_S = 0.1
 _DRAIN_S = 0.02
 _CHUNK_BYTES = 65536
 _MSG_CHANNEL_REQUEST = 98  # RFC 4254, section 9
-
-
-class Outcome(Frozen):
-    """How a command ended. `exit_code` is None when the channel closed without an exit status."""
-
-    exit_code: int | None
-    stdout: bytes
-    stderr: bytes
-    truncated: bool
-
-
-class Overdue(Exception):
-    """The deadline passed. `ended` says whether the command was seen to end after it was asked to stop."""
-
-    def __init__(self, *, ended: bool) -> None:
-        super().__init__("deadline passed")
-        self.ended = ended
-
-
-class RequestFailed(Exception):
-    """The exec request was refused, or the link broke before it was answered."""
 
 
 class _DeadlinePassed(Exception):
@@ -64,15 +42,12 @@ class Exchange:
         *,
         stdin: bytes,
         deadline: float,
-        max_output_bytes: int,
-        on_line: Callable[[str], None] | None,
+        reply: Reply,
     ) -> None:
         self._channel = channel
         self._stdin = memoryview(stdin)
         self._deadline = deadline
-        self._out = Capture(max_output_bytes)
-        self._err = Capture(max_output_bytes)
-        self._lines = LineFeed(on_line)
+        self._reply = reply
 
     def run(self, line: str) -> Outcome:
         """Send the exec request and wait for the command's end.
@@ -91,12 +66,7 @@ class Exchange:
         finally:
             if not finished:
                 self._stop()
-        return Outcome(
-            exit_code=None if code == NO_STATUS else code,
-            stdout=self._out.data,
-            stderr=self._err.data,
-            truncated=self._out.truncated or self._err.truncated,
-        )
+        return self._reply.outcome(None if code == NO_STATUS else code)
 
     def _request(self, line: str) -> None:
 
@@ -118,9 +88,8 @@ class Exchange:
         else:
             self._channel.shutdown_write()
         for chunk in self._chunks(self._channel.recv_stderr, each_time=self._remaining_s):
-            self._err.add(chunk)
-            self._lines.add(chunk)
-        self._lines.end()
+            self._reply.err(chunk)
+        self._reply.end()
         reader.join(self._remaining_s())
         if reader.is_alive() or not self._channel.status_event.wait(self._remaining_s()):
             raise _DeadlinePassed
@@ -134,7 +103,7 @@ class Exchange:
 
     def _read_stdout(self) -> None:
         for chunk in self._chunks(self._channel.recv):
-            self._out.add(chunk)
+            self._reply.out(chunk)
 
     def _chunks(
         self, receive: Callable[[int], bytes], *, each_time: Callable[[], object] | None = None

@@ -63,5 +63,7 @@ def _refused(
         "\n".join(lines),
         tried=f"{agent}; {identities}",
         next_step=f"Name the right key with IdentityFile in the ssh configuration or ssh-add it, or have one of these "
-        f"added to authorized_keys of {hop.user} on the host. Passwords are not used.",
+        f"added to authorized_keys of {hop.user} on the host. With --ssh openssh at a terminal, "
+        "ssh itself asks for a password or a one-time code.",
+        accepts=tuple(accepted),
     )

@@ -68,11 +68,15 @@ class SshHop(Frozen):
 
 
 class SshRoute(Frozen):
-    """The way to a host: jump hosts first, itself last. `notes` say what of the configuration is not followed."""
+    """The way to a host: jump hosts first, itself last. `notes` say what of the configuration is not followed.
+
+    `client_only` lists the settings on the way that only the system's own client can follow.
+    """
 
     hops: tuple[SshHop, ...]
     config_file: str | None = None
     notes: tuple[str, ...] = ()
+    client_only: tuple[str, ...] = ()
 
     @property
     def target(self) -> SshHop:

@@ -70,6 +70,7 @@ def test_the_defaults_that_help_names_are_those_of_a_run() -> None:
         "requests": str(settings.requests),
         "prompts": "mixed",
         "form": settings.form,
+        "ssh": settings.ssh_transport,
     }
 
 

@@ -142,3 +142,10 @@ def test_paths_of_this_machine_are_kept_whole(folder: Path) -> None:
 def test_an_engine_nobody_knows_is_refused() -> None:
     with pytest.raises(UsageError, match='unknown engine "sglng"; did you mean "sglang"'):
         settings_of(Target(transport="local:", engine="sglng"), {})
+
+
+def test_who_speaks_ssh_is_kept_for_a_resume() -> None:
+    named = Target(transport="ssh://far", ssh_transport="openssh")
+    assert settings_of(named, {}).ssh_transport == "openssh"
+    assert settings_of(named, {"ssh_transport": "paramiko"}).ssh_transport == "paramiko"
+    assert settings_of(Target(transport="ssh://far"), {}).ssh_transport == "auto"

@@ -9,7 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from specdoctor.core.host import Host
+from specdoctor.core.reach import SshTransport
 from specdoctor.transports.connect import connect
+from specdoctor.transports.openssh import OpenSshHost
 from specdoctor.transports.ssh import SshHost
 from tests.transports.ssh_servers import (
     LOOPBACK,
@@ -77,15 +80,33 @@ class SshHome:
     def connect(
         self, alias: str, *, accept_new: bool = False, ask_passphrase: Callable[[str], str | None] | None = None
     ) -> SshHost:
-        host = connect(
+        """Connect with our own SSH."""
+        host = self.reach(alias, ssh_transport="paramiko", accept_new=accept_new, ask_passphrase=ask_passphrase)
+        assert isinstance(host, SshHost)
+        return host
+
+    def connect_by_client(self, alias: str, *, accept_new: bool = False) -> OpenSshHost:
+        """Connect with the system's ssh client."""
+        host = self.reach(alias, ssh_transport="openssh", accept_new=accept_new)
+        assert isinstance(host, OpenSshHost)
+        return host
+
+    def reach(
+        self,
+        alias: str,
+        *,
+        ssh_transport: SshTransport = "auto",
+        accept_new: bool = False,
+        ask_passphrase: Callable[[str], str | None] | None = None,
+    ) -> Host:
+        return connect(
             f"ssh://{alias}",
             config_file=str(self.config),
+            ssh_transport=ssh_transport,
             accept_new=accept_new,
             ask_passphrase=ask_passphrase,
             on_notice=self.notices.append,
         )
-        assert isinstance(host, SshHost)
-        return host
 
 
 @pytest.fixture(scope="session")

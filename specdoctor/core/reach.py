@@ -1,0 +1,8 @@
+"""How a host is reached, as far as the user chooses it."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+SshTransport = Literal["auto", "openssh", "paramiko"]
+"""Who speaks SSH: the system's client, paramiko inside this process, or whichever the configuration needs."""
