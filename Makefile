@@ -64,7 +64,7 @@ format: setup ## rewrite the sources in the one format
 	$(VENV)/bin/ruff check --fix
 	$(VENV)/bin/ruff format
 
-docs: setup ## write docs/cli.md, docs/checks.md and docs/events.md from the code
+docs: setup ## write the generated pages of docs/ from the code
 	$(PY) -m specdoctor.cli.docs
 
 docs-check: setup ## fail if a generated page differs from the code

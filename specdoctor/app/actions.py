@@ -12,6 +12,7 @@ from specdoctor.app.bounding import computed, known
 from specdoctor.app.measuring import measure, traffic_measurement
 from specdoctor.app.prompts import built_in, chat_template, from_file, rendered
 from specdoctor.app.run import FACTS_ARTEFACT, Run
+from specdoctor.app.surroundings import surroundings_text
 from specdoctor.core import events as ev
 from specdoctor.core.errors import ConnectionLost, LedgerError, TargetError
 from specdoctor.core.facts import Facts
@@ -34,6 +35,7 @@ from specdoctor.core.moves import (
     risk_of,
 )
 from specdoctor.core.operations import SnapshotRequest
+from specdoctor.core.redact import redact
 from specdoctor.core.server import ServerRef, ServerView, SpecSetting
 
 LEAST_READY_S = 1800.0
@@ -158,6 +160,7 @@ def _snapshot(run: Run, action: str) -> Outcome:
             version_range=view.version_range,
             summary=f"{view.engine} {version}, {_models(view)}, {spec}",
             evidence=evidence,
+            surroundings=redact(surroundings_text(view)),
         )
     )
     if first:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Literal
 
 from specdoctor.app.scene import held_text, resume_line, test_launch_of
+from specdoctor.app.surroundings import surroundings_text
 from specdoctor.core.facts import Facts, ProcessFacts
 from specdoctor.core.model import Frozen
 from specdoctor.core.redact import redact_argv
@@ -69,6 +70,7 @@ def server_findings(view: ServerView, facts: Facts, *, meant: Sequence[str] = ()
         _server(view),
         _version(view),
         _log(view),
+        Finding(name="surroundings", state="ok", text=surroundings_text(view)),
         *_launch(view, meant),
         _reading(view),
         _load(view, facts),

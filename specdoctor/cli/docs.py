@@ -1,6 +1,6 @@
 """Writes the pages of docs/ that come from the code, so that they cannot go stale.
 
-python -m specdoctor.cli.docs            write cli.md, events.md and checks.md
+python -m specdoctor.cli.docs            write cli.md, events.md, checks.md and keepers.md
 python -m specdoctor.cli.docs --check    only compare; exit 1 and show the difference if a page is not up to date
 """
 
@@ -14,6 +14,7 @@ from pathlib import Path
 
 from specdoctor.cli.docs_commands import commands_page
 from specdoctor.cli.docs_events import events_page
+from specdoctor.cli.docs_keepers import keepers_page
 from specdoctor.core.errors import EXIT_MISMATCH, EXIT_OK, EXIT_USAGE
 from specdoctor.core.ports import Check
 
@@ -50,7 +51,12 @@ def pages() -> dict[str, Callable[[], str]]:
 
         return checks_page(all_checks())
 
-    return {"checks.md": checks, "cli.md": commands, "events.md": events_page}
+    def keepers() -> str:
+        from specdoctor.keepers.table import ROWS
+
+        return keepers_page(ROWS)
+
+    return {"checks.md": checks, "cli.md": commands, "events.md": events_page, "keepers.md": keepers}
 
 
 def difference(name: str, *, written: str, made: str) -> str:

@@ -230,7 +230,7 @@ class ServerRestored(_Event):
 
 
 class ServerSeen(_Event):
-    """The server under study, chosen among those found on the host."""
+    """The server under study, chosen among those found on the host; `surroundings` says who keeps it and since when."""
 
     kind: Literal["server.seen"] = "server.seen"
     engine: str
@@ -240,6 +240,7 @@ class ServerSeen(_Event):
     version_range: str | None
     summary: str
     evidence: str
+    surroundings: str = ""
 
 
 class HostReleased(_Event):

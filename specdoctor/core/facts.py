@@ -69,6 +69,7 @@ class ProcessFacts(Raw):
     container_started_at: float | None = None
     cpus_allowed: str | None = None
     mems_allowed: str | None = None
+    numa_policy: str | None = None
     nice: int | None = None
     umask: str | None = None
     limits: dict[str, tuple[str, str]] = Field(default_factory=dict)

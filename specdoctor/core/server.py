@@ -139,7 +139,10 @@ class LogReading(Frozen):
     last_lines: tuple[str, ...] = ()
 
 
-KeeperKind = Literal["plain", "docker", "podman", "systemd", "slurm", "kubernetes", "ray", "multi-node", "unknown"]
+KeeperKind = Literal[
+    "plain", "docker", "podman", "systemd", "slurm", "kubernetes", "ray", "multi-node", "disaggregation", "router",
+    "supervisor", "loop", "tmux", "screen", "unknown",
+]  # fmt: skip
 
 
 class Keeper(Frozen):
@@ -150,6 +153,35 @@ class Keeper(Frozen):
     restartable: bool = False
     reason: str = ""
     by_hand: str = ""
+
+
+class LaunchTraits(Frozen):
+    """What an engine knows of a server that tells who else depends on it.
+
+    `disaggregation` names the side that it is, empty for a whole server. `programs` are parts of words by which its
+    command line is known, `routers` those of the routers that may send it requests.
+    """
+
+    nodes: int = 1
+    rank: int = 0
+    disaggregation: str = ""
+    ray: bool = False
+    programs: tuple[str, ...] = ()
+    routers: tuple[str, ...] = ()
+
+
+class Surroundings(Frozen):
+    """What a server runs in. `software` says where its Python comes from; times are seconds since the epoch.
+
+    A container may have been started long after its host: `container_started_at` is None outside of one.
+    """
+
+    software: str = ""
+    wrappers: tuple[str, ...] = ()
+    nodes: int = 1
+    rank: int = 0
+    host_booted_at: float | None = None
+    container_started_at: float | None = None
 
 
 class ServerRef(Frozen):
@@ -182,6 +214,7 @@ class ServerView(Frozen):
     rewrites: tuple[Rewrite, ...] = ()
     log: LogReading | None = None
     keeper: Keeper = Keeper(kind="unknown", reason="not looked at")
+    surroundings: Surroundings = Surroundings()
     model_path: str | None = None
     draft_path: str | None = None
     served_model: str | None = None

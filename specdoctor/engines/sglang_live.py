@@ -13,10 +13,12 @@ from specdoctor.core.facts import Facts, HttpReply, LogFacts, PackageFacts, Proc
 from specdoctor.core.server import Keeper, LogReading, ServerRef, ServerView, Source
 from specdoctor.engines.sglang_args import Asked, is_launch, read_launch
 from specdoctor.engines.sglang_in_force import Settings, from_log, from_server_info, parse_server_info
-from specdoctor.engines.sglang_keeper import keeper_of
 from specdoctor.engines.sglang_log import read_log
+from specdoctor.engines.sglang_traits import traits_of
 from specdoctor.engines.sglang_version import parse_version
 from specdoctor.engines.sglang_view import KnownVersion, Parts, State, build_view
+from specdoctor.keepers.surroundings import surroundings_of
+from specdoctor.keepers.table import keeper_of
 
 _INFO_PATHS = ("/server_info", "/get_server_info")
 _SERVER_PROCESS = re.compile(r"Started server process \[(\d+)\]")
@@ -214,6 +216,7 @@ def _live_view(facts: Facts, process: ProcessFacts) -> tuple[ServerView, LogFact
             return Source(where=asked.values.get("config", where), key=key, quote=asked.values[key])
         return Source(where=where, key=key, quote=" ".join(words)) if words is not None else None
 
+    traits = traits_of(asked.values)
     parts = Parts(
         state=_state(replies, reading),
         asked=asked,
@@ -228,7 +231,8 @@ def _live_view(facts: Facts, process: ProcessFacts) -> tuple[ServerView, LogFact
         env=process.env,
         ref=ServerRef(pid=process.pid, start_ticks=process.start_ticks, port=port),
         started_at=process.started_at,
-        keeper=keeper_of(facts, process, asked.values, port=port),
+        keeper=keeper_of(facts, process, traits, port=port),
+        surroundings=surroundings_of(facts, process, traits),
         needs_api_key=info is None and any(reply.status in _UNAUTHORISED for reply in replies.values()),
         target_config=config_of(facts, model, process.cwd),
         draft_config=config_of(facts, draft, process.cwd),

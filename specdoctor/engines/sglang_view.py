@@ -8,7 +8,17 @@ from typing import Literal
 
 from pydantic import JsonValue
 
-from specdoctor.core.server import Keeper, LogReading, Notice, Rewrite, ServerRef, ServerView, Source, SpecSetting
+from specdoctor.core.server import (
+    Keeper,
+    LogReading,
+    Notice,
+    Rewrite,
+    ServerRef,
+    ServerView,
+    Source,
+    SpecSetting,
+    Surroundings,
+)
 from specdoctor.engines.sglang_args import Asked
 from specdoctor.engines.sglang_effect import asked_setting, predict, setting_from
 from specdoctor.engines.sglang_in_force import Settings, lifetime_accept_length
@@ -47,6 +57,7 @@ class Parts:
     ref: ServerRef | None = None
     started_at: float | None = None
     keeper: Keeper | None = None
+    surroundings: Surroundings = field(default_factory=Surroundings)
     needs_api_key: bool = False
     target_config: dict[str, JsonValue] | None = None
     draft_config: dict[str, JsonValue] | None = None
@@ -148,6 +159,7 @@ def build_view(parts: Parts) -> ServerView:
         rewrites=_rewrites(parts),
         log=_with_adaptive_notice(parts),
         keeper=parts.keeper or Keeper(kind="unknown", reason="no process was looked at"),
+        surroundings=parts.surroundings,
         model_path=_argument(parts, "model_path"),
         draft_path=draft,
         served_model=_argument(parts, "served_model_name") or _argument(parts, "model_path"),

@@ -150,7 +150,8 @@ def keeper_commands(described: List[Dict[str, Any]], servers: List[Server]) -> D
             found["container"] = run_command([tool, "inspect", "--format", form, str(process["container_id"])], 5.0)
         elif unit:
             wanted = "--property=Id,Restart,FragmentPath,ActiveState,MainPID"
-            found["unit"] = run_command(["systemctl", "show", unit[-1], wanted], 5.0)
+            own = ["--user"] if "/user@" in cgroup else []
+            found["unit"] = run_command(["systemctl", *own, "show", unit[-1], wanted], 5.0)
     return found
 
 

@@ -75,6 +75,7 @@ def _heading(ledger: Ledger) -> Md:
         ("symptom, as told", ledger.settings.symptom or "none given"),
         *(("figure, as told", c.text) for c in ledger.claims),
         ("server", event_line(seen) if seen else "not looked at"),
+        *([("surroundings", seen.surroundings)] if seen and seen.surroundings else []),
         ("begun", f"{begun} UTC"),
         ("lasted", clock(ledger.last_at - ledger.first_at)),
         ("state", state),

@@ -16,6 +16,7 @@ from specdoctor.remote.parts.procfs import (
     limits_of,
     link_of,
     listeners_of,
+    numa_policy,
     proc_path,
     read_text,
     socket_inodes,
@@ -48,9 +49,11 @@ SHOWN_PREFIXES = (
 ).split()
 SHOWN_NAMES = frozenset(
     """PATH LD_LIBRARY_PATH LD_PRELOAD PYTHONPATH PYTHONHOME PYTHONUNBUFFERED VIRTUAL_ENV CONDA_PREFIX HOME PWD
-    XDG_CACHE_HOME TMPDIR RANK WORLD_SIZE LOCAL_RANK INVOCATION_ID KUBERNETES_SERVICE_HOST container""".split()
+    XDG_CACHE_HOME TMPDIR TMUX_PANE STY CONDA_DEFAULT_ENV LOADEDMODULES SUPERVISOR_PROCESS_NAME
+    RANK WORLD_SIZE LOCAL_RANK INVOCATION_ID KUBERNETES_SERVICE_HOST container""".split()
 )
 MOST_PROCESSES = 600
+POLICY_BYTES = 1 << 14  # the kernel walks the pages of each mapping that is read
 _CONTAINER_ID = re.compile(r"(?:docker[-/]|libpod-|cri-containerd-|crio-|containers/|/)([0-9a-f]{64})(?:\.scope)?")
 
 Server = NamedTuple(
@@ -192,6 +195,7 @@ def describe_process(
         "container_started_at": _container_start(cgroup + "\n", stats, booted) if container else None,
         "cpus_allowed": status.get("Cpus_allowed_list"),
         "mems_allowed": status.get("Mems_allowed_list"),
+        "numa_policy": numa_policy(pid, POLICY_BYTES) if engine_of(argv or []) else None,
         "nice": stat.nice,
         "umask": status.get("Umask"),
         "limits": limits_of(pid),

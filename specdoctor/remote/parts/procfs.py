@@ -180,6 +180,12 @@ def limits_of(pid: int) -> Dict[str, List[str]]:
     return found
 
 
+def numa_policy(pid: int, limit: int = 1 << 20) -> Optional[str]:
+    """The memory policy that most mappings have (`default`, `bind:0`, `interleave:0-1`); None without NUMA."""
+    policies = re.findall(r"^[0-9a-f]+ (\S+) ", read_text(proc_path(pid, "numa_maps"), limit) or "", re.MULTILINE)
+    return max(set(policies), key=policies.count) if policies else None
+
+
 def boot_time() -> Optional[float]:
     match = re.search(r"^btime (\d+)", read_text(PROC + "/stat") or "", re.MULTILINE)
     return float(match.group(1)) if match else None

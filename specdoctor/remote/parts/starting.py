@@ -8,8 +8,8 @@ import signal
 from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 
 from specdoctor.remote.parts.answer import Refusal
-from specdoctor.remote.parts.procfs import link_of, own_stat, status_of
-from specdoctor.remote.parts.way_back import executable_of, numa_policy
+from specdoctor.remote.parts.procfs import link_of, numa_policy, own_stat, status_of
+from specdoctor.remote.parts.way_back import executable_of
 
 LIMIT_NUMBERS = {
     "Max cpu time": 0,
@@ -176,8 +176,8 @@ class Prepared:
         stat = own_stat(self.pid)
         self.start_ticks = stat.start_ticks if stat else 0
 
-    def go(self) -> str:
-        """Let it become the server; "" or why it could not."""
+    def go(self) -> None:
+        """Let it become the server. Raises Refusal when it could not."""
         os.write(self._gate, b"g")
         os.close(self._gate)
         report = b""
@@ -187,7 +187,9 @@ class Prepared:
                 break
             report += piece
         os.close(self._report)
-        return report.decode("utf-8", "replace")
+        if report:
+            problem = report.decode("utf-8", "replace")
+            raise Refusal("not-started", "the program could not be executed: " + problem)
 
 
 def _open_append(path: str) -> Optional[int]:

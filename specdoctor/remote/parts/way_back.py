@@ -18,6 +18,7 @@ from specdoctor.remote.parts.procfs import (
     limits_of,
     link_of,
     listeners_of,
+    numa_policy,
     proc_path,
     read_stat,
     read_text,
@@ -39,12 +40,6 @@ def ignored_signals(status: Dict[str, str]) -> List[int]:
     """Signals that the process ignores (a server started with nohup ignores SIGHUP)."""
     mask = int(status.get("SigIgn") or "0", 16)
     return [number for number in range(1, 65) if mask >> (number - 1) & 1]
-
-
-def numa_policy(pid: int) -> Optional[str]:
-    """The memory policy that most mappings have (`default`, `bind:0`, `interleave:0-1`); None without NUMA."""
-    policies = re.findall(r"^[0-9a-f]+ (\S+) ", read_text(proc_path(pid, "numa_maps"), 1 << 20) or "", re.MULTILINE)
-    return max(set(policies), key=policies.count) if policies else None
 
 
 def describe_descriptor(pid: int, number: int) -> Dict[str, Any]:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 
 from specdoctor.core.facts import CommandFacts, Facts, ProcessFacts
-from specdoctor.engines.sglang_keeper import keeper_of
+from specdoctor.core.server import Keeper
+from specdoctor.engines.sglang_traits import traits_of
+from specdoctor.keepers import table
 
 ID = "4f0c2a" * 10 + "beef"
 LAUNCH = ("python3", "-m", "sglang.launch_server", "--model-path", "/m")
@@ -21,6 +23,10 @@ def server(**fields: object) -> ProcessFacts:
 def facts(process: ProcessFacts, *others: ProcessFacts, **fields: object) -> Facts:
     first = () if any(p.pid == 1 for p in (process, *others)) else (INIT,)
     return Facts.model_validate({"processes": (*first, process, *others), **fields})
+
+
+def keeper_of(facts: Facts, process: ProcessFacts, asked: dict[str, str], *, port: int) -> Keeper:
+    return table.keeper_of(facts, process, traits_of(asked), port=port)
 
 
 @pytest.mark.parametrize(
@@ -58,7 +64,7 @@ def test_a_server_started_by_hand_may_be_restarted(cgroup: str) -> None:
         ({"cgroup": "0::/system.slice/slurmstepd.scope/job_77/step_0"}, {}, "slurm", "scancel 77"),
         ({"env": {"SLURM_JOB_ID": "88"}, "env_names": ("SLURM_JOB_ID",)}, {}, "slurm", "scancel 88"),
         ({}, {"nnodes": "2"}, "multi-node", "every node"),
-        ({}, {"disaggregation_mode": "prefill"}, "multi-node", "router"),
+        ({}, {"disaggregation_mode": "prefill"}, "disaggregation", "router"),
         ({}, {"use_ray": "True"}, "ray", "ray stop"),
     ],
 )  # fmt: skip
@@ -142,3 +148,45 @@ def test_a_server_that_is_itself_the_first_process_is_kept() -> None:
     process = server(pid=1, ppid=0, cgroup="0::/")
     keeper = keeper_of(facts(process), process, {}, port=30000)
     assert (keeper.kind, keeper.restartable) == ("docker", False)
+
+
+@pytest.mark.parametrize(
+    ("argv", "comm", "kind"),
+    [
+        (("tmux", "new", "-d"), "tmux: server", "tmux"),
+        (("SCREEN", "-S", "serve"), "screen", "screen"),
+    ],
+)
+def test_a_terminal_that_outlives_its_user_is_no_obstacle_while_its_shell_waits(
+    argv: tuple[str, ...], comm: str, kind: str
+) -> None:
+    terminal = ProcessFacts(pid=40, ppid=1, start_ticks=4, argv=argv, comm=comm)
+    shell = ProcessFacts(pid=50, ppid=40, start_ticks=5, argv=("-bash",), comm="bash")
+    process = server(ppid=50)
+    keeper = keeper_of(facts(process, terminal, shell), process, {}, port=30000)
+    assert (keeper.kind, keeper.restartable) == (kind, True)
+    assert "pid 40" in keeper.detail
+    assert "bash (pid 50)" in keeper.detail
+    alone = server(ppid=40)
+    assert not keeper_of(facts(alone, terminal), alone, {}, port=30000).restartable
+
+
+def test_a_forbidding_keeper_counts_before_an_allowing_one() -> None:
+    process = server(cgroup=f"0::/system.slice/docker-{ID}.scope", container_id=ID)
+    assert keeper_of(facts(process), process, {"nnodes": "2", "node_rank": "1"}, port=30000).kind == "multi-node"
+
+
+def test_pm2_is_known_by_the_title_that_it_gives_itself() -> None:
+    god = ProcessFacts(
+        pid=50, ppid=1, start_ticks=5, argv=("PM2 v5.3.0: God Daemon (/home/ml/.pm2)",), comm="PM2 v5.3.0: God"
+    )
+    process = server(ppid=50)
+    assert keeper_of(facts(process, god), process, {}, port=30000).kind == "supervisor"
+
+
+def test_every_kind_has_one_row_with_all_its_sentences() -> None:
+    kinds = [row.kind for row in table.ROWS]
+    assert len(kinds) == len(set(kinds))
+    for row in table.ROWS:
+        for sentence in (row.title, row.recognised_by, row.restart, row.way_back, row.refused_when, row.by_hand):
+            assert sentence.strip(), row.kind

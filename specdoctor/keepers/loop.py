@@ -1,0 +1,35 @@
+"""A shell loop that starts the server again whenever it ends."""
+
+from __future__ import annotations
+
+import re
+
+from specdoctor.core.server import Keeper
+from specdoctor.keepers.row import NOT_RESTARTED, NOTHING_CHANGED, Row, Seen, refused
+
+_LOOP = re.compile(r"\b(?:while|until|for)\b.*\bdo\b", re.DOTALL)
+
+
+def recognise(seen: Seen) -> Keeper | None:
+    for parent in seen.ancestors:
+        script = parent.argv[2] if len(parent.argv) > 2 and parent.argv[1] in ("-c", "-lc") else ""
+        if _LOOP.search(script):
+            return refused(
+                "loop",
+                f"shell loop pid {parent.pid}",
+                f"a shell loop (pid {parent.pid}) would start it again as it was",
+                f"kill {parent.pid}, then start the server by hand with the changed arguments",
+            )
+    return None
+
+
+row = Row(
+    kind="loop",
+    title="shell loop",
+    recognised_by="a shell among its ancestors whose script is a loop",
+    restart=NOT_RESTARTED,
+    way_back=NOTHING_CHANGED,
+    refused_when="always: the loop would start the server again as it was",
+    by_hand="end the loop, then start the server by hand with the changed arguments",
+    recognise=recognise,
+)

@@ -1,0 +1,48 @@
+"""The kinds of keepers in the order in which they are asked: those that forbid a restart before those that allow it."""
+
+from __future__ import annotations
+
+from specdoctor.core.facts import Facts, ProcessFacts
+from specdoctor.core.server import Keeper, LaunchTraits
+from specdoctor.keepers import (
+    disaggregation,
+    docker,
+    kubernetes,
+    loop,
+    nodes,
+    plain,
+    podman,
+    ray,
+    router,
+    slurm,
+    supervisor,
+    systemd,
+    terminal,
+)
+from specdoctor.keepers.row import Row, Seen, ancestors_of
+
+ROWS: tuple[Row, ...] = (
+    kubernetes.row,
+    slurm.row,
+    nodes.row,
+    disaggregation.row,
+    ray.row,
+    router.row,
+    docker.row,
+    podman.row,
+    supervisor.row,
+    loop.row,
+    systemd.row,
+    terminal.row,
+    plain.row,
+)
+
+
+def keeper_of(facts: Facts, process: ProcessFacts, traits: LaunchTraits, *, port: int) -> Keeper:
+    """Who keeps `process`, which serves on `port`. Restartable only where a restart can be undone without asking."""
+    seen = Seen(facts=facts, process=process, ancestors=tuple(ancestors_of(facts, process)), traits=traits, port=port)
+    for row in ROWS:
+        found = row.recognise(seen)
+        if found is not None:
+            return found
+    return Keeper(kind="unknown", reason="nothing shows who keeps it")
