@@ -10,6 +10,7 @@ import time
 from typing import Any, Dict, List, Optional, Tuple
 
 from specdoctor.remote.parts.answer import Refusal, run_program
+from specdoctor.remote.parts.drivers import driver_of
 from specdoctor.remote.parts.launch_line import changed_argv
 from specdoctor.remote.parts.procfs import own_stat
 from specdoctor.remote.parts.redaction import mask_all, mask_argv
@@ -38,7 +39,7 @@ from specdoctor.remote.parts.run_servers import (
     same_by_hand,
 )
 from specdoctor.remote.parts.server_logs import read_span
-from specdoctor.remote.parts.way_back import compare, obstacles, prove, record_server, secrets_of
+from specdoctor.remote.parts.way_back import prove, secrets_of
 from specdoctor.remote.parts.worker import Worker, new_state
 
 PARAMS_JSON = "{}"
@@ -114,8 +115,9 @@ def begin(order: Dict[str, Any]) -> Dict[str, Any]:
         if other:
             what = "this server is a test launch of run %s, which has not put its own server back" % other
             raise Refusal("held", what + "; put it back first: specdoctor investigate --resume %s" % other)
-        record = record_server(order["run"], order["server"])
-        obstructed = obstacles(record)
+        driver = driver_of(order)
+        record = driver.record(order["run"], order["server"])
+        obstructed = driver.obstacles(record)
         if obstructed:
             raise Refusal("no-way-back", "the server could not be put back: " + "; ".join(obstructed))
     folder = make_run(order["run"])
@@ -182,7 +184,7 @@ def start_restoring(folder: str, record: Dict[str, Any], order: Dict[str, Any]) 
         now, whose = (by_hand, "original") if by_hand else (None, "")
     if now and is_original(folder, record, whose):
         notes = [state["notes"] for state in read_actions(folder) if state["action"] == whose]
-        equal, differences = compare(record, now["pid"], notes[0] if notes else {})
+        equal, differences = driver_of(record).compare(record, now["pid"], notes[0] if notes else {})
         return finished(order, now, equal, differences, "")
     lock = take_port(folder, record)
     try:

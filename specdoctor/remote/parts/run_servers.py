@@ -3,6 +3,7 @@
 from typing import Any, Dict, Optional, Tuple
 
 from specdoctor.remote.parts.answer import Refusal
+from specdoctor.remote.parts.drivers import driver_of
 from specdoctor.remote.parts.procfs import alive, all_stats, ancestors_of, argv_of, holders_of_port, port_is_held
 from specdoctor.remote.parts.run_dir import WAY_BACK, other_runs, read_actions, read_json
 from specdoctor.remote.parts.way_back import boot_id, prove
@@ -21,7 +22,12 @@ def running(folder: str, record: Dict[str, Any]) -> Tuple[Optional[Ref], str]:
     server = record["server"]
     if alive(server["pid"], server["start_ticks"]):
         return server, "original"
-    return None, ""
+    found = driver_of(record).found(record)
+    if found is None:
+        return None, ""
+    kept, test = found
+    launches = [str(state["action"]) for state in read_actions(folder) if state["kind"] == "launch"]
+    return kept, launches[-1] if test and launches else "original"
 
 
 def is_original(folder: str, record: Dict[str, Any], whose: str) -> bool:

@@ -6,6 +6,8 @@ import traceback
 from typing import Any, Dict, List, Optional, Set, Tuple
 
 from specdoctor.remote.parts.answer import Refusal
+from specdoctor.remote.parts.driver_plain import Start
+from specdoctor.remote.parts.drivers import driver_of
 from specdoctor.remote.parts.launch_line import changed_argv, changed_env
 from specdoctor.remote.parts.procfs import alive, all_stats, argv_of, tree_of
 from specdoctor.remote.parts.redaction import mask_text
@@ -13,9 +15,8 @@ from specdoctor.remote.parts.run_dir import action_path, write_json
 from specdoctor.remote.parts.run_servers import Ref, running
 from specdoctor.remote.parts.server_logs import log_size
 from specdoctor.remote.parts.start_watch import StartWatch
-from specdoctor.remote.parts.starting import Prepared, original_streams, own_log_streams
-from specdoctor.remote.parts.stopping import memory_before, stop_tree, wait_until_free
-from specdoctor.remote.parts.way_back import compare, secrets_of
+from specdoctor.remote.parts.stopping import memory_before, wait_until_free
+from specdoctor.remote.parts.way_back import secrets_of
 
 
 def new_state(kind: str, order: Dict[str, Any], server: Optional[Ref]) -> Dict[str, Any]:
@@ -48,6 +49,7 @@ class Worker:
         self.state = state
         self.order: Dict[str, Any] = state["order"]
         self.record = record
+        self.driver = driver_of(record)
         self.port = int(record["server"]["port"])
 
     def save(self, **changes: Any) -> None:
@@ -81,11 +83,11 @@ class Worker:
         before: Dict[str, Any] = {"used": [], "held": 0}
         if self.state["down_from"] is None:
             self.save(down_from=time.monotonic())
-        if server:
-            pids = set(tree_of(server["pid"], all_stats()))
+        if server or self.driver.holds(self.record):
+            pids = set(tree_of(server["pid"], all_stats())) if server else set()
             before = memory_before(pids)
             self.save(phase="stopping", down_from=time.monotonic(), stopped=True)
-            pids |= stop_tree(server["pid"], server["start_ticks"], float(self.order["stop_timeout_s"]))
+            pids |= self.driver.stop(self.record, server, float(self.order["stop_timeout_s"]))
         self.save(phase="waiting for port and GPU memory")
         settle, limit = int(self.order["memory_settle_mb"]), float(self.order["release_timeout_s"])
         busy = wait_until_free(self.port, pids, before, settle, limit, lambda text: self.save(phase=text))
@@ -93,25 +95,25 @@ class Worker:
         return busy
 
     def launch(self, busy: str) -> None:
-        argv, env = self.words(), dict(self.record["env"])
-        notes: Dict[str, str] = {}
-        if self.state["kind"] == "launch":
-            env = changed_env(env, self.order["change"])
-            log = "%s/action-%s.log" % (self.folder, self.order["action"])
-            streams, logs = own_log_streams(log), [log]
-        else:
-            beside = "%s/server-%d.log" % (os.path.dirname(self.folder), self.port)
-            streams, notes, logs = original_streams(self.record, beside)
-        if busy:
-            notes["memory"] = busy
-        places = [[path, log_size(path)] for path in logs]
-        prepared = Prepared(self.record, argv, env, streams)
-        launched = {"pid": prepared.pid, "start_ticks": prepared.start_ticks, "port": self.port}
+        test = self.state["kind"] == "launch"
+        env = dict(self.record["env"])
+        start = Start(
+            run=str(self.order["run"]),
+            action=str(self.order["action"]),
+            changed=test,
+            change=self.order["change"] if test else {},
+            argv=self.words(),
+            env=changed_env(env, self.order["change"]) if test else env,
+            folder=self.folder,
+            log="%s/action-%s.log" % (self.folder, self.order["action"]),
+            beside="%s/server-%d.log" % (os.path.dirname(self.folder), self.port),
+        )
+        prospect = self.driver.prepare(self.record, start)
+        notes = dict(prospect.notes, memory=busy) if busy else prospect.notes
+        places = [[path, log_size(path)] for path in prospect.logs]
+        launched = dict(prospect.launched, port=self.port) if prospect.launched else None
         self.save(launched=launched, logs=places, notes=notes, phase="starting", launched_at=time.monotonic())
-        problem = prepared.go()
-        if problem:
-            raise Refusal("not-started", "the program could not be executed: " + problem)
-        self.save(let_go=True)
+        self.save(launched=dict(prospect.go(), port=self.port), let_go=True)
 
     def became_server(self) -> bool:
         """Whether the process that an earlier worker had prepared was let go before that worker was lost.
@@ -135,16 +137,22 @@ class Worker:
         logs = [(str(path), int(offset)) for path, offset in self.state["logs"]]
         process = (int(launched["pid"]), int(launched["start_ticks"]))
         watch = StartWatch(process, self.port, self.order["rules"], logs, float(self.state["launched_at"]))
-        status, reason = watch.wait(
-            float(self.order["ready_timeout_s"]), lambda phase, phases: self.save(phase=phase, phases=phases)
-        )
+        follower = self.driver.follow(self.record, [path for path, _ in logs], watch.elapsed_s)
+        try:
+            status, reason = watch.wait(
+                float(self.order["ready_timeout_s"]), lambda phase, phases: self.save(phase=phase, phases=phases)
+            )
+        finally:
+            if follower:
+                follower.kill()
+                follower.wait()
         self.save(phases=watch.phases, start_s=watch.elapsed_s)
         endpoint = watch.endpoint() if status == "ready" else None
         if endpoint:
-            self.save(launched=dict(launched, port=endpoint.port))
+            self.save(launched=dict(self.driver.server_in(launched, self.words()), port=endpoint.port))
         elif status != "ready":
             self.save(phase="clearing away the failed start")
-            stop_tree(process[0], process[1], 5.0)
+            self.driver.clear(self.record, launched)
         return status, reason
 
     def finish(self, status: str, reason: str) -> None:
@@ -159,6 +167,7 @@ class Worker:
             "downtime_s": down,
         }
         if self.state["kind"] == "restore" and status == "ready":
-            equal, differences = compare(self.record, int(self.state["launched"]["pid"]), self.state["notes"])
+            pid = int(self.state["launched"]["pid"])
+            equal, differences = self.driver.compare(self.record, pid, self.state["notes"])
             outcome.update(status="restored", equal=equal, differences=dict(self.state["notes"], **differences))
         self.save(phase=str(outcome["status"]), outcome=outcome)
