@@ -12,7 +12,9 @@ from hypothesis import settings
 from tests.network_guard import NetworkGuard
 
 # Time limits per example fail at random on a busy machine; pytest-timeout bounds the whole test.
-settings.register_profile("specdoctor", deadline=None)
+# The same examples each time, so that a change is judged by itself; --hypothesis-profile=search draws new ones.
+settings.register_profile("specdoctor", deadline=None, derandomize=True)
+settings.register_profile("search", deadline=None, max_examples=1000)
 settings.load_profile("specdoctor")
 
 # Settings of the person at the keyboard that change what the code under test does.
