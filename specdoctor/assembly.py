@@ -93,10 +93,14 @@ def connect_operations(
     ssh_transport: SshTransport = "auto",
     accept_new: bool = False,
     interpreter: str | None = None,
+    grace_s: float | None = None,
     ask_passphrase: AskPassphrase | None = None,
     on_notice: Notice | None = None,
 ) -> Operations:
-    """Log in to `target` and offer what can be done there. Raises UsageError and the subclasses of TargetError."""
+    """Log in to `target` and offer what can be done there. Raises UsageError and the subclasses of TargetError.
+
+    `grace_s` is how long the guard of a changed server waits for a word from us (its default if None).
+    """
     from specdoctor.operations.remote import RemoteOperations
     from specdoctor.transports.connect import connect
 
@@ -108,7 +112,20 @@ def connect_operations(
         ask_passphrase=ask_passphrase,
         on_notice=on_notice,
     )
-    return RemoteOperations(host, target=target, clock=WallClock(), interpreter=interpreter)
+    given = {} if grace_s is None else {"grace_s": grace_s}
+    return RemoteOperations(host, target=target, clock=WallClock(), interpreter=interpreter, who=_who_asks(), **given)
+
+
+def _who_asks() -> str:
+    """The person at this end, as others on the host are told: user@machine."""
+    import getpass
+    import socket
+
+    try:
+        user = getpass.getuser()
+    except (OSError, KeyError):
+        user = "somebody"
+    return f"{user}@{socket.gethostname()}"
 
 
 def facts_operations(path: Path) -> Operations:

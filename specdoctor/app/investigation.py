@@ -8,7 +8,7 @@ from pydantic import TypeAdapter
 
 from specdoctor import __version__
 from specdoctor.analysis.symptom import read_symptom
-from specdoctor.app import graph, steps, verdict
+from specdoctor.app import graph, guarding, steps, verdict
 from specdoctor.app.actions import carry_out, restore_order
 from specdoctor.app.run import Run
 from specdoctor.core import events as ev
@@ -48,16 +48,37 @@ def resume(
 
 
 def _take_up(run: Run) -> None:
-    """Finish what was started before and has no end, under its own action id."""
-    for started in [a.started for a in run.ledger.open_actions()]:
-        move = _move.validate_python(started.move)
-        try:
-            carry_out(run, move, action=started.action)
-        except ConnectionLost:
-            raise
-        except TargetError as error:
-            run.emit(ev.NoteAdded(text=f"{started.action} could not be finished: {error.message}", by="specdoctor"))
-        steps.judge(run)
+    """Finish what was started before and has no end, under its own action id.
+
+    Restarts come first, then what the guard of the host did meanwhile: a benchmark of a launch that is gone is not
+    taken up.
+    """
+    ledger = run.ledger
+    if any(a.started.what == "relaunch" for a in ledger.actions.values()) and not ledger.released:
+        for started in [a.started for a in ledger.unsettled()]:
+            _finish(run, started)
+        guarding.take_note(run)
+    for started in [a.started for a in ledger.open_actions()]:
+        if started.what == "bench" and not _measurable(run, started):
+            why = "the launch that it measured does not run any more"
+            run.emit(ev.ActionEnded(action=started.action, outcome="unknown", summary=why, duration_s=0.0))
+        else:
+            _finish(run, started)
+
+
+def _measurable(run: Run, started: ev.ActionStarted) -> bool:
+    current = run.ledger.current_launch
+    return current is not None and current.key == started.move.get("launch_key")
+
+
+def _finish(run: Run, started: ev.ActionStarted) -> None:
+    try:
+        carry_out(run, _move.validate_python(started.move), action=started.action)
+    except ConnectionLost:
+        raise
+    except TargetError as error:
+        run.emit(ev.NoteAdded(text=f"{started.action} could not be finished: {error.message}", by="specdoctor"))
+    steps.judge(run)
 
 
 def investigate(run: Run, *, checkpoints: Path | None) -> int:
@@ -93,7 +114,10 @@ def put_back(run: Run, *, why: str) -> None:
     """Restore the original if anything was changed; a failure here is recorded and said, never swallowed."""
     try:
         _settle(run, why)
+        if run.ledger.changed:
+            guarding.take_note(run)
         if not run.ledger.changed:
+            _release(run)
             return
         move = Restore(why=f"put the original back: {why}")
         if isinstance(decide(move, run.ledger, run.situation), Refused):
@@ -126,12 +150,10 @@ def _put_back_unrecorded(run: Run, error: StoreError) -> StoreError:
 
 def _settle(run: Run, why: str) -> None:
     """End what has no end yet. A start is waited for: the host carries it out whether or not anybody looks on."""
-    for entry in run.ledger.open_actions():
-        started = entry.started
-        if started.what in ("relaunch", "restore"):
-            carry_out(run, _move.validate_python(started.move), action=started.action)
-        else:
-            run.emit(ev.ActionEnded(action=started.action, outcome="unknown", summary=why, duration_s=0.0))
+    for started in [a.started for a in run.ledger.unsettled()]:
+        carry_out(run, _move.validate_python(started.move), action=started.action)
+    for started in [a.started for a in run.ledger.open_actions()]:
+        run.emit(ev.ActionEnded(action=started.action, outcome="unknown", summary=why, duration_s=0.0))
 
 
 def _release(run: Run) -> None:

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal, cast
 
-from specdoctor.app import verdict
+from specdoctor.app import guarding, verdict
 from specdoctor.app.actions import carry_out
 from specdoctor.app.judging import judge as decided_by
 from specdoctor.app.questions import batch_of, commands
 from specdoctor.app.run import Run
 from specdoctor.core import events as ev
+from specdoctor.core.errors import ConnectionLost, TargetError
 from specdoctor.core.hypothesis import TodoStatus
 from specdoctor.core.model import DECIDED, Frozen, Risk, Status
 from specdoctor.core.moves import Finish, Move, Relaunch, Restore, Watch, risk_of
@@ -123,9 +124,26 @@ def act(run: Run, moves: Sequence[Move]) -> None:
     """Carry out the round's moves in order, judging after each."""
     for move in moves:
         _todo(run, move, TodoStatus.IN_PROGRESS)
-        carry_out(run, move)
+        if not _carried_out(run, move):
+            return
         _todo(run, move, TodoStatus.COMPLETED)
         judge(run)
+
+
+def _carried_out(run: Run, move: Move) -> bool:
+    """Do one move; False when the guard of the host put the original back meanwhile, so that all must be thought anew.
+
+    A move that failed because of that is no failure of the target.
+    """
+    try:
+        carry_out(run, move)
+    except ConnectionLost:
+        raise
+    except TargetError:
+        if not (run.ledger.changed and guarding.take_note(run)):
+            raise
+        return False
+    return not (run.ledger.changed and risk_of(move) > Risk.READ and guarding.take_note(run))
 
 
 def _todo(run: Run, move: Move, status: TodoStatus) -> None:

@@ -27,6 +27,7 @@ def investigate(
     ] = False,
     max_restarts: opt.MaxRestarts = None,
     max_minutes: opt.MaxMinutes = None,
+    grace: opt.Grace = None,
     concurrency: opt.Concurrency = None,
     requests: opt.Requests = None,
     prompts: opt.Prompts = None,
@@ -77,6 +78,7 @@ def investigate(
         "dry_run": dry_run,
         "max_restarts": max_restarts,
         "max_minutes": max_minutes,
+        "grace": grace,
         "concurrency": concurrency,
         "requests": requests,
         "prompts": prompts,
@@ -197,6 +199,7 @@ def _operations(transport: str, settings: RunSettings, *, accept_new: bool) -> O
         ssh_transport=settings.ssh_transport,
         accept_new=accept_new,
         interpreter=settings.interpreter,
+        grace_s=settings.grace_s,
         ask_passphrase=ask_passphrase if on_terminal() else None,
         on_notice=say,
     )

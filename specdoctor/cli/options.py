@@ -120,6 +120,17 @@ MaxMinutes = Annotated[
         show_default=False,
     ),
 ]
+Grace = Annotated[
+    float | None,
+    typer.Option(
+        "--grace",
+        metavar="SECONDS",
+        help="A guard on the host puts a changed server back when nothing was heard from here for this long.  "
+        "[default: 120]",
+        min=1.0,
+        show_default=False,
+    ),
+]
 Concurrency = Annotated[
     int | None,
     typer.Option(

@@ -22,6 +22,7 @@ def settings_of(target: Target, given: dict[str, Any]) -> RunSettings:
         "playbook": given.get("playbook"),
         "max_restarts": given.get("max_restarts"),
         "max_minutes": given.get("max_minutes"),
+        "grace_s": given.get("grace"),
         "concurrency": _first(given.get("concurrency"), target.concurrency),
         "requests": given.get("requests"),
         "prompt_file": checked_prompts(_first(given.get("prompts"), target.prompts)),

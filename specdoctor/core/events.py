@@ -21,8 +21,9 @@ class RunSettings(Frozen):
     """What the user asked for and allowed; part of the first event, so that a resumed run keeps it.
 
     `allow` is the highest tier permitted without asking. Budgets: `max_restarts` counts every start, the restoring
-    one included; `max_minutes` is wall time. `ssh_config`, `ssh_transport` and `facts_file` say how the target was
-    reached, `engine` is the only one to look for (None: any).
+    one included; `max_minutes` is wall time. `grace_s` is how long the guard on the host waits for a word from us
+    before it puts a changed server back. `ssh_config`, `ssh_transport` and `facts_file` say how the target was reached,
+    `engine` is the only one to look for (None: any).
     """
 
     symptom: str = ""
@@ -31,6 +32,7 @@ class RunSettings(Frozen):
     playbook: str | None = None
     max_restarts: int = 3
     max_minutes: float = 240.0
+    grace_s: float = 120.0
     concurrency: int = 1
     requests: int = 12
     warmup: int = 2
@@ -221,12 +223,17 @@ class ServerRelaunched(_Event):
 
 
 class ServerRestored(_Event):
-    """The original put back, and what was compared."""
+    """The original put back, and what was compared.
+
+    `by` guard: the host did it itself at `acted_at` (its clock), after it had not heard from us for the grace time.
+    """
 
     kind: Literal["server.restored"] = "server.restored"
     outcome: RestoreOutcome
     evidence: str
     started: bool = True
+    by: Literal["specdoctor", "guard"] = "specdoctor"
+    acted_at: float | None = None
 
 
 class ServerSeen(_Event):

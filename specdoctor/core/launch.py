@@ -96,7 +96,8 @@ class LaunchOrder(Frozen):
     expected_start_s: float | None = None
 
 
-LaunchStatus = Literal["ready", "failed", "timeout", "refused"]
+LaunchStatus = Literal["ready", "failed", "timeout", "refused", "undone"]
+"""`undone`: the guard put the original back before the launch came to its end."""
 
 
 class LaunchOutcome(Frozen):
@@ -147,6 +148,33 @@ class RestoreOutcome(Frozen):
         return self.status in ("restored", "nothing-to-do") and all(self.equal.values())
 
 
+GuardPhase = Literal["watching", "acting", "restored", "nothing-to-do", "left-alone", "failed"]
+
+
+class GuardStory(Frozen):
+    """The guard of a run on the host: how it stands, and what it did after `quiet_s` seconds without a word from us.
+
+    `acted_at` and the times of the `story` are seconds since the epoch by the host's clock. `outcome` is that of its
+    last try to put the original back, `log` the end of what that start wrote.
+    """
+
+    alive: bool
+    grace_s: float
+    since: float
+    phase: GuardPhase
+    acted_at: float | None = None
+    quiet_s: float = 0.0
+    result: GuardPhase | None = None
+    reason: str = ""
+    outcome: RestoreOutcome | None = None
+    log: str = ""
+    story: tuple[tuple[float, str], ...] = ()
+
+    @property
+    def acting(self) -> bool:
+        return self.alive and self.phase == "acting"
+
+
 class HostState(Frozen):
     """What specdoctor itself left on the host for a run: the way back, and the state of its last order there."""
 
@@ -158,3 +186,4 @@ class HostState(Frozen):
     running_is_original: bool | None = None
     actions: dict[str, str] = Field(default_factory=dict)
     detail: dict[str, JsonValue] = Field(default_factory=dict)
+    guard: GuardStory | None = None

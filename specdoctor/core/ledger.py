@@ -61,6 +61,8 @@ class Ledger:
         self._refusals_before = 0
         self._answers_before = 0
         self._restores_before = 0
+        self.guard_acted_at: float | None = None
+        """When a guard on the host last acted, as far as this run has taken note of it."""
         self.first_at = 0.0
         self.last_at = 0.0
 
@@ -82,7 +84,7 @@ class Ledger:
         made = sum(1 for r in self.relaunches if r.outcome.status != "refused") + sum(
             1 for r in self.restores if r.started
         )
-        return made + sum(1 for a in self.open_actions() if a.started.what in ("relaunch", "restore"))
+        return made + len(self.unsettled())
 
     @property
     def downtime_s(self) -> float:
@@ -97,12 +99,22 @@ class Ledger:
 
     @property
     def restore_failed(self) -> bool:
-        """Whether the last try to put the original back did not succeed; a resumed run may try again."""
+        """Whether our last try to put the original back did not succeed; a resumed run may try again."""
         tried = self.restores[self._restores_before :]
-        return bool(tried) and not tried[-1].outcome.proved
+        return bool(tried) and not tried[-1].outcome.proved and tried[-1].by != "guard"
 
     def open_actions(self) -> list[ActionEntry]:
         return [a for a in self.actions.values() if a.ended is None]
+
+    def unsettled(self) -> list[ActionEntry]:
+        """Restarts and restorations without an end, and those whose end the link was too broken to tell."""
+        told = {r.outcome.action for r in self.relaunches} | {r.outcome.action for r in self.restores}
+        return [
+            a
+            for name, a in self.actions.items()
+            if a.started.what in ("relaunch", "restore")
+            and (a.ended is None or (a.ended.outcome == "unknown" and name not in told))
+        ]
 
     def by_key(self, key: str) -> Hypothesis | None:
         return next((h for h in self.hypotheses.values() if h.key == key), None)
@@ -123,7 +135,8 @@ class Ledger:
 
     def settled(self, change: LaunchChange) -> bool:
         """Whether a launch needs no further try: it failed or was measured. An interrupted one may be made again."""
-        tried = [r for r in self.relaunches if r.change.key == change.key and r.outcome.status != "refused"]
+        unmade = ("refused", "undone")
+        tried = [r for r in self.relaunches if r.change.key == change.key and r.outcome.status not in unmade]
         return bool(tried) and (tried[-1].outcome.status != "ready" or self.measured(change.key) is not None)
 
     def notes_by(self, author: str) -> list[ev.NoteAdded]:
@@ -300,6 +313,8 @@ class Ledger:
 
     def _restored(self, event: ev.ServerRestored) -> None:
         self.restores.append(event)
+        if event.acted_at is not None:
+            self.guard_acted_at = event.acted_at
         self.changed = not event.outcome.proved
         self.current_launch = ORIGINAL if event.outcome.proved else None
         self.current_server = event.outcome.server

@@ -16,6 +16,7 @@ from specdoctor.core.measurement import BenchPlan, BenchRecord, WatchRecord
 from specdoctor.core.operations import Clock, OnProgress, SnapshotRequest
 from specdoctor.core.server import ServerRef
 from specdoctor.operations.conversation import Conversation, Document, Refused
+from specdoctor.operations.heartbeat import Heartbeat
 from specdoctor.operations.programs import ProgramName, probe_params, shell_probe
 from specdoctor.operations.shell_facts import MARK, read_shell_facts
 from specdoctor.operations.waits import CALL_TIMEOUT_S, Order, heard
@@ -24,6 +25,8 @@ SNAPSHOT_TIMEOUT_S = 90.0
 OWN_COMMAND_LIMIT_S = 3600.0
 LONGEST_BENCH_S = 4 * 3600.0
 LOG_SETTLE_S = 0.5
+GRACE_S = 120.0
+LONGEST_PAUSE_S = 15.0
 
 Answer = TypeVar("Answer", bound=BaseModel)
 
@@ -34,9 +37,10 @@ CHAT_EXTRA: dict[str, dict[str, JsonValue]] = {"sglang": {"return_spec_tokens_de
 class RemoteOperations:
     """The port `Operations` over any `Host`.
 
-    `interpreter` is the Python on the host where it is not to be found by itself. `guard_s` lets the host put the
-    original back by itself when nobody has been in touch for that long (`touch` keeps in touch). `expected_start_s`
-    is how long a start took before, for the time left; each start that succeeds replaces it.
+    `interpreter` is the Python on the host where it is not to be found by itself. A guard on the host puts the original
+    back when nobody was in touch for `grace_s`; while a server is changed a thread keeps in touch. `who` is told to
+    others who want the same server. `expected_start_s` is how long a start took before, for the time left; each start
+    that succeeds replaces it.
     """
 
     def __init__(
@@ -46,14 +50,18 @@ class RemoteOperations:
         clock: Clock,
         interpreter: str | None = None,
         target: str,
-        guard_s: float | None = None,
+        grace_s: float = GRACE_S,
+        who: str = "somebody",
         expected_start_s: float | None = None,
     ) -> None:
         self._host = host
         self._clock = clock
         self._target = target
-        self._guard_s = guard_s
+        self._grace_s = grace_s
+        self._who = who
+        self._guard_seen: float | None = None
         self._talk = Conversation(host, interpreter=interpreter, target=target)
+        self._heartbeat = Heartbeat(self._talk, interval_s=min(grace_s / 4.0, LONGEST_PAUSE_S))
         self.expected_start_s = expected_start_s
 
     @property
@@ -93,7 +101,9 @@ class RemoteOperations:
         return self._read(BenchRecord, answer, "bench")
 
     def relaunch(self, order: LaunchOrder, on_progress: OnProgress) -> LaunchOutcome:
-        params: Document = {"cmd": "begin", "order": order.model_dump(mode="json"), "guard_s": self._guard_s}
+        lease: Document = {"who": self._who, "grace_s": self._grace_s, "guard_seen": self._guard_seen}
+        params: Document = {"cmd": "begin", "order": order.model_dump(mode="json"), **lease}
+        self._heartbeat.begin(order.run)
         self.expected_start_s = self.expected_start_s or order.expected_start_s
         waiting = self._order(order.run, order.action)
         try:
@@ -127,18 +137,22 @@ class RemoteOperations:
         return restored
 
     def state(self, run: str) -> HostState:
+        """Also keeps in touch from here on while a guard watches; what the guard did counts as seen."""
         params: Document = {"cmd": "state", "run": run}
-        return self._read(HostState, self._ask("lifecycle", params, timeout_s=CALL_TIMEOUT_S), "lifecycle")
-
-    def touch(self, run: str) -> None:
-        """Tell the guard on the host that this run is still steered."""
-        self.state(run)
+        state = self._read(HostState, self._ask("lifecycle", params, timeout_s=CALL_TIMEOUT_S), "lifecycle")
+        if state.guard is not None:
+            self._guard_seen = state.guard.acted_at
+            if state.guard.alive:
+                self._heartbeat.begin(run)
+        return state
 
     def release(self, run: str) -> tuple[str, ...]:
         removed = self._ask("lifecycle", {"cmd": "release", "run": run}, timeout_s=CALL_TIMEOUT_S).get("removed")
+        self._heartbeat.end()
         return tuple(str(path) for path in removed) if isinstance(removed, list) else ()
 
     def close(self) -> None:
+        self._heartbeat.end()
         self._host.close()
 
     def _order(self, run: str, action: str) -> Order:

@@ -11,11 +11,12 @@ from typing import Any, Dict, List, Optional, Tuple
 
 from specdoctor.remote.parts.answer import Refusal, run_program
 from specdoctor.remote.parts.drivers import driver_of
+from specdoctor.remote.parts.guard import dismiss_guard, guard_lives, guard_story, post_guard
 from specdoctor.remote.parts.launch_line import changed_argv
-from specdoctor.remote.parts.procfs import own_stat
+from specdoctor.remote.parts.lease import refuse_if_held, remove_shared_lease
+from specdoctor.remote.parts.orders import finished, give_to_worker, start_restoring, take_port
 from specdoctor.remote.parts.redaction import mask_all, mask_argv
 from specdoctor.remote.parts.run_dir import (
-    CONTACT,
     WAY_BACK,
     action_path,
     drop_lock,
@@ -24,8 +25,6 @@ from specdoctor.remote.parts.run_dir import (
     read_actions,
     read_json,
     remove_run,
-    sign_lock,
-    take_lock,
     touch_contact,
     under_way,
     write_json,
@@ -39,66 +38,13 @@ from specdoctor.remote.parts.run_servers import (
     same_by_hand,
 )
 from specdoctor.remote.parts.server_logs import read_span
+from specdoctor.remote.parts.survey import describe_state, order_by_hand, survey, told
 from specdoctor.remote.parts.way_back import prove, secrets_of
-from specdoctor.remote.parts.worker import Worker, new_state
+from specdoctor.remote.parts.worker import new_state
 
 PARAMS_JSON = "{}"
 POLL_BYTES = 1 << 18
 NO_CHANGE: Dict[str, Any] = {"set_flags": {}, "remove_flags": [], "switches": []}
-
-
-def detach(folder: str, state: Dict[str, Any], record: Dict[str, Any], lock: int) -> None:
-    """Fork a worker into a session of its own, with nothing of the connection left open; returns at once."""
-    ready, tell = os.pipe()
-    first = os.fork()
-    if first:
-        os.waitpid(first, 0)
-        os.close(tell)
-        os.read(ready, 1)
-        for descriptor in (ready, lock):
-            os.close(descriptor)
-        return
-    try:
-        os.setsid()
-        if os.fork() == 0:
-            os.chdir("/")
-            null = os.open(os.devnull, os.O_RDWR)
-            for number in (0, 1, 2):
-                os.dup2(null, number)
-            work(folder, state, record, lock, tell)
-    finally:
-        os._exit(0)
-
-
-def work(folder: str, state: Dict[str, Any], record: Dict[str, Any], lock: int, tell: int) -> None:
-    worker = Worker(folder, state, record)
-    own = own_stat(os.getpid())
-    worker.save(worker={"pid": os.getpid(), "start_ticks": own.start_ticks if own else 0})
-    port = int(record["server"]["port"])
-    sign_lock(lock, "run %s, action %s, worker %d" % (state["order"]["run"], state["action"], os.getpid()))
-    os.write(tell, b".")
-    os.close(tell)
-    worker.run()
-    drop_lock(folder, port, lock)
-    guard(folder, state, record)
-
-
-def guard(folder: str, state: Dict[str, Any], record: Dict[str, Any]) -> None:
-    """Put the original back by itself when nobody has been in touch for `guard_s`; gone with the next action."""
-    limit = state["order"].get("guard_s")
-    while limit and state["kind"] == "launch":
-        time.sleep(min(1.0, limit / 4.0))
-        try:
-            quiet_s = time.time() - os.stat(folder + "/" + CONTACT).st_mtime
-            newest = read_actions(folder)[-1]["action"]
-        except (OSError, IndexError):
-            return
-        if newest != state["action"]:
-            return
-        if quiet_s > limit:
-            order = dict(state["order"], action="guard-" + str(state["action"])[:60], guard_s=None)
-            start_restoring(folder, record, order)
-            return
 
 
 def begin(order: Dict[str, Any]) -> Dict[str, Any]:
@@ -107,6 +53,7 @@ def begin(order: Dict[str, Any]) -> Dict[str, Any]:
     state = read_json(action_path(folder, order["action"])) if folder else None
     if folder and state:
         return attach(folder, state)
+    refuse_if_held(order["run"], int(order["server"]["port"]))
     record = recorded(folder, order["server"])
     fresh = record is None
     if record is None:
@@ -127,10 +74,11 @@ def begin(order: Dict[str, Any]) -> Dict[str, Any]:
             write_json(folder + "/" + WAY_BACK, record)
         check_stoppable(folder, record, order["server"])
         touch_contact(folder)
+        post_guard(folder, record, order)
     except Refusal:
         drop_lock(folder, int(record["server"]["port"]), lock)
         raise
-    detach(folder, new_state("launch", order, order["server"]), record, lock)
+    give_to_worker(folder, new_state("launch", order, order["server"]), record, lock)
     return poll({"run": order["run"], "action": order["action"]})
 
 
@@ -142,21 +90,12 @@ def recorded(folder: Optional[str], server: Ref) -> Optional[Dict[str, Any]]:
     return record
 
 
-def take_port(folder: str, record: Dict[str, Any]) -> int:
-    """The lock of the server's port. Raises Refusal while another order for it is under way."""
-    port = int(record["server"]["port"])
-    lock, holder = take_lock(folder, port)
-    if lock is None:
-        raise Refusal("busy", "another order for port %d is under way: %s" % (port, holder), "wait for its end")
-    return lock
-
-
 def attach(folder: str, state: Dict[str, Any]) -> Dict[str, Any]:
     """An order that was given before: go on with it if its worker was lost, then say how far it is."""
     touch_contact(folder)
     record = read_json(folder + "/" + WAY_BACK)
     if state["outcome"] is None and not under_way(state) and record:
-        detach(folder, state, record, take_port(folder, record))
+        give_to_worker(folder, state, record, take_port(folder, record))
     return poll({"run": state["order"]["run"], "action": state["action"]})
 
 
@@ -173,36 +112,8 @@ def restore(order: Dict[str, Any]) -> Dict[str, Any]:
     busy = [each for each in read_actions(folder) if under_way(each)]
     if busy:
         raise Refusal("busy", "action %s is still under way" % busy[0]["action"], "wait for its end, then restore")
-    return start_restoring(folder, record, order)
-
-
-def start_restoring(folder: str, record: Dict[str, Any], order: Dict[str, Any]) -> Dict[str, Any]:
-    """Hand the order to a worker; or the comparison at once when the original runs."""
-    now, whose = running(folder, record)
-    if now is None:
-        by_hand = same_by_hand(record)
-        now, whose = (by_hand, "original") if by_hand else (None, "")
-    if now and is_original(folder, record, whose):
-        notes = [state["notes"] for state in read_actions(folder) if state["action"] == whose]
-        equal, differences = driver_of(record).compare(record, now["pid"], notes[0] if notes else {})
-        return finished(order, now, equal, differences, "")
-    lock = take_port(folder, record)
-    try:
-        check_stoppable(folder, record, now or record["server"])
-    except Refusal:
-        drop_lock(folder, int(record["server"]["port"]), lock)
-        raise
-    detach(folder, new_state("restore", order, now), record, lock)
-    return poll({"run": order["run"], "action": order["action"]})
-
-
-def finished(
-    order: Dict[str, Any], server: Optional[Ref], equal: Dict[str, bool], differences: Dict[str, str], reason: str
-) -> Dict[str, Any]:
-    """The answer where nothing had to be done."""
-    outcome: Dict[str, Any] = {"status": "nothing-to-do", "server": server, "reason": reason}
-    outcome.update(equal=equal, differences=differences, start_s=0.0, downtime_s=0.0)
-    return {"action": order["action"], "phase": "nothing-to-do", "phases": {}, "outcome": outcome, "log": ""}
+    answer = start_restoring(folder, record, order)
+    return answer or poll({"run": order["run"], "action": order["action"]})
 
 
 def poll(params: Dict[str, Any]) -> Dict[str, Any]:
@@ -212,7 +123,7 @@ def poll(params: Dict[str, Any]) -> Dict[str, Any]:
     record = read_json(folder + "/" + WAY_BACK) if folder else None
     if folder is None or state is None or record is None:
         raise Refusal("unknown-action", "nothing is known here of action %s" % params["action"], "begin it again")
-    touch_contact(folder)
+    in_touch(folder, record)
     log, offsets = new_log(state, params.get("offsets") or [])
     since = float(state["launched_at"] if state["launched"] else state["begun"])
     answer = {key: state[key] for key in ("action", "kind", "phase", "phases", "outcome", "stop_s", "launched")}
@@ -225,6 +136,15 @@ def poll(params: Dict[str, Any]) -> Dict[str, Any]:
     )
     masked: Dict[str, Any] = mask_all(answer, secrets_of(record))
     return dict(masked, offsets=offsets)
+
+
+def in_touch(folder: str, record: Dict[str, Any]) -> None:
+    """Whoever steers the run is there: the guard is told, and one that was lost is replaced."""
+    touch_contact(folder)
+    story = guard_story(folder)
+    if story and story["acted_at"] is None and not guard_lives(story):
+        known = {key: story[key] for key in ("run", "who", "grace_s")}
+        post_guard(folder, record, dict(story["order"], **known))
 
 
 def new_log(state: Dict[str, Any], offsets: List[int]) -> Tuple[str, List[int]]:
@@ -250,7 +170,7 @@ def host_state(params: Dict[str, Any]) -> Dict[str, Any]:
     found: Dict[str, Any] = {"run": params["run"], "way_back": record is not None, "actions": {}, "detail": {}}
     if folder is None or record is None:
         return found
-    touch_contact(folder)
+    in_touch(folder, record)
     now, whose = running(folder, record)
     states = read_actions(folder)
     found["actions"] = {str(state["action"]): describe_state(state) for state in states}
@@ -260,13 +180,9 @@ def host_state(params: Dict[str, Any]) -> Dict[str, Any]:
         found.update(running=same_by_hand(record), running_launch="by hand", running_is_original=True)
     found["detail"] = {"folder": folder, "recorded_at": record["recorded_at"], "kinds": {}}
     found["detail"]["kinds"] = {str(state["action"]): state["kind"] for state in states}
+    story = guard_story(folder)
+    found["guard"] = mask_all(told(story), secrets_of(record)) if story else None
     return found
-
-
-def describe_state(state: Dict[str, Any]) -> str:
-    if state["outcome"] is not None:
-        return str(state["outcome"]["status"])
-    return str(state["phase"]) if under_way(state) else "lost while " + str(state["phase"])
 
 
 def release(params: Dict[str, Any]) -> Dict[str, Any]:
@@ -284,16 +200,22 @@ def release(params: Dict[str, Any]) -> Dict[str, Any]:
         if not back:
             what = "action %s runs in its place" % whose if now else "nothing runs in its place"
             raise Refusal("not-restored", "the original server is not back: " + what, "restore first")
+    shared: List[str] = []
     if record:
-        drop_lock(folder, int(record["server"]["port"]), take_port(folder, record))
-    return {"removed": remove_run(folder)}
+        port = int(record["server"]["port"])
+        lock = take_port(folder, record)
+        dismiss_guard(folder)
+        shared = remove_shared_lease(params["run"], port)
+        drop_lock(folder, port, lock)
+    return {"removed": remove_run(folder) + shared}
 
 
 def main(params: Dict[str, Any]) -> Dict[str, Any]:
     command = params["cmd"]
     os.umask(0o077)
     if command == "begin":
-        return begin(dict(params["order"], guard_s=params.get("guard_s")))
+        lease = {name: params[name] for name in ("who", "grace_s", "guard_seen")}
+        return begin(dict(params["order"], **lease))
     if command == "restore":
         return restore(params["order"])
     if command == "poll":
@@ -302,6 +224,10 @@ def main(params: Dict[str, Any]) -> Dict[str, Any]:
         return host_state(params)
     if command == "release":
         return release(params)
+    if command == "survey":
+        return survey()
+    if command == "restore-by-hand":
+        return restore(order_by_hand(params["run"]))
     raise Refusal("unknown-command", "there is no command %r" % command)
 
 

@@ -160,11 +160,12 @@ def _server(event: ev.ServerRelaunched | ev.ServerRestored | ev.ServerSeen | ev.
 
 def _restored(event: ev.ServerRestored) -> str:
     o = event.outcome
+    guard = "the guard on the host acted: " if event.by == "guard" else ""
     if o.status == "nothing-to-do":
-        return f"nothing to restore{_cited((event.evidence,))}"
+        return f"{guard}nothing to restore{_cited((event.evidence,))}"
     compared = ", ".join(name for name, same in o.equal.items() if same)
     if o.proved:
         proof = f" and compared equal ({compared})" if compared else ""
-        return f"original launch restored{proof}, {duration(o.downtime_s)} down{_cited((event.evidence,))}"
+        return f"{guard}original launch restored{proof}, {duration(o.downtime_s)} down{_cited((event.evidence,))}"
     wrong = ", ".join(f"{n} differs" for n, same in o.equal.items() if not same) or o.reason
-    return f"original launch NOT proved restored, {o.status}: {wrong}{_cited((event.evidence,))}"
+    return f"{guard}original launch NOT proved restored, {o.status}: {wrong}{_cited((event.evidence,))}"

@@ -66,6 +66,7 @@ def test_the_defaults_that_help_names_are_those_of_a_run() -> None:
     assert told == {
         "max_restarts": str(settings.max_restarts),
         "max_minutes": f"{settings.max_minutes:g}",
+        "grace": f"{settings.grace_s:g}",
         "concurrency": str(settings.concurrency),
         "requests": str(settings.requests),
         "prompts": "mixed",

@@ -267,12 +267,34 @@ def test_what_a_login_script_prints_does_no_harm(line: Line, operations: RemoteO
     assert operations.snapshot(SnapshotRequest()).taken_at == 3.0
 
 
-def test_the_guard_is_asked_for_when_configured(place: Workplace, line: Line) -> None:
+def test_the_guard_hears_from_us_until_we_are_gone(place: Workplace, line: Line) -> None:
     server = place.start()
-    guarded = RemoteOperations(line, clock=Clock(), interpreter=sys.executable, target="eagle-a", guard_s=0.8)
+    guarded = RemoteOperations(line, clock=Clock(), interpreter=sys.executable, target="eagle-a", grace_s=2.0)
     launched = guarded.relaunch(launch(server), lambda progress: None)
     assert launched.server is not None
     pid = launched.server.pid
+    time.sleep(4.0)
+    assert is_alive(pid)
+    guarded.close()
     wait_for(lambda: not is_alive(pid))
     wait_for(lambda: server.log.read_text().count("ready to roll") == 2)
-    assert wait_for(lambda: guarded.state("run1").running_is_original)
+    again = RemoteOperations(line, clock=Clock(), interpreter=sys.executable, target="eagle-a")
+    story = wait_for(lambda: (found := again.state("run1").guard) and found.result and found)
+    assert (story.phase, story.alive) == ("restored", False)
+    assert story.outcome.proved
+    assert again.state("run1").running_is_original
+    assert again.release("run1")
+
+
+def test_a_second_one_is_told_who_holds_the_server(place: Workplace, line: Line) -> None:
+    server = place.start()
+    first = RemoteOperations(line, clock=Clock(), interpreter=PYTHON, target="eagle-a", who="ml@laptop")
+    assert first.relaunch(launch(server), lambda progress: None).status == "ready"
+    order = launch(server).model_copy(update={"run": "run2"})
+    second = RemoteOperations(line, clock=Clock(), interpreter=PYTHON, target="eagle-a")
+    refused = second.relaunch(order, lambda progress: None)
+    assert refused.status == "refused"
+    assert "is held by specdoctor's run run1 of ml@laptop" in refused.reason
+    assert first.restore(put_back(server), lambda progress: None).proved
+    first.release("run1")
+    first.close()

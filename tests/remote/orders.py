@@ -45,8 +45,12 @@ def restore_order(server: FakeServer, action: str = "r1") -> dict[str, Any]:
     return {name: whole[name] for name in whole if name not in ("server", "change")} | {"port": server.port}
 
 
+LEASE = {"who": "ml@laptop", "grace_s": 120.0, "guard_seen": None}
+
+
 def call(place: Workplace, **params: Any) -> dict[str, Any]:
-    return place.run("lifecycle", params)
+    """One command of the lifecycle program; an order to begin comes with a lease."""
+    return place.run("lifecycle", {**(LEASE if params["cmd"] == "begin" else {}), **params})
 
 
 def ended(place: Workplace, action: str) -> dict[str, Any]:

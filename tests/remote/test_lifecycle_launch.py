@@ -13,6 +13,7 @@ import pytest
 
 from specdoctor.operations.programs import program_text
 from tests.remote.orders import (
+    LEASE,
     call,
     ended,
     order,
@@ -68,7 +69,7 @@ def test_an_order_given_twice_is_carried_out_once(place: Workplace) -> None:
 
 def test_killing_the_controller_in_the_middle_loses_nothing(place: Workplace) -> None:
     server = place.start("--fake-start-s", "0.5")
-    text = program_text("lifecycle", {"cmd": "begin", "order": order(server.ref)}).encode()
+    text = program_text("lifecycle", {"cmd": "begin", "order": order(server.ref), **LEASE}).encode()
     controller = subprocess.Popen(
         place.command(), stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=place.surroundings(), start_new_session=True
     )
@@ -94,7 +95,7 @@ def test_an_order_whose_worker_was_killed_is_taken_up_again(place: Workplace, ph
 
     def reached() -> Any:
         state = json.loads(path.read_text())
-        there = state["launched"] if phase == "starting" else state["phase"] == "stopping"
+        there = state["let_go"] if phase == "starting" else state["phase"] == "stopping"
         return state if there else None
 
     lost = wait_for(reached)
@@ -216,6 +217,7 @@ def test_a_folder_that_others_may_write_is_not_trusted(place: Workplace) -> None
 def test_a_test_launch_of_another_run_is_not_taken_for_an_original(place: Workplace) -> None:
     server = place.start()
     launched = relaunch(place, server)["outcome"]["server"]
+    os.kill(json.loads((run_folder(place) / "guard.json").read_text())["guard"]["pid"], signal.SIGKILL)
     other = {**order(launched), "run": "run2"}
     said = refused(place, cmd="begin", order=other)
     assert said == (

@@ -8,14 +8,12 @@ import resource
 import signal
 import socket
 import subprocess
-import time
 from pathlib import Path
 
 from tests.remote.orders import (
     argv_of,
     call,
     ended,
-    order,
     refused,
     relaunch,
     restore_order,
@@ -197,24 +195,3 @@ def test_nothing_secret_is_told(place: Workplace) -> None:
     assert key not in told
     assert "tok-12345678" not in told
     assert "api_key='***'" in told
-
-
-def test_the_guard_puts_back_when_nobody_is_in_touch(place: Workplace) -> None:
-    server = place.start()
-    call(place, cmd="begin", order=order(server.ref), guard_s=0.8)
-    new = ended(place, "a1")["outcome"]["server"]
-    wait_for(lambda: server.log.read_text().count("ready to roll") == 2)
-    assert not is_alive(new["pid"])
-    assert ended(place, "guard-a1")["outcome"]["status"] == "restored"
-    assert restored(place, server)["status"] == "nothing-to-do"
-
-
-def test_the_guard_keeps_still_while_somebody_is_in_touch(place: Workplace) -> None:
-    server = place.start()
-    call(place, cmd="begin", order=order(server.ref), guard_s=0.8)
-    new = ended(place, "a1")["outcome"]["server"]
-    end = time.monotonic() + 1.4
-    while time.monotonic() < end:
-        assert call(place, cmd="state", run="run1")["running"] == new
-        time.sleep(0.2)
-    assert restored(place, server)["status"] == "restored"

@@ -72,6 +72,12 @@ class Plain:
         """Stop what runs; the pids that it had. Raises Refusal."""
         return stop_tree(server["pid"], server["start_ticks"], timeout_s) if server else set()
 
+    def clear_remains(self, remains: Dict[int, int], timeout_s: float) -> Set[int]:
+        """Stop what is left (start ticks by pid) of a tree whose stop was cut short; the pids."""
+        for pid, ticks in remains.items():
+            stop_tree(pid, ticks, timeout_s)
+        return set(remains)
+
     def prepare(self, record: Dict[str, Any], start: Start) -> Prospect:
         """Everything before the process becomes the server, so that it can be written down first."""
         notes: Dict[str, str] = {}

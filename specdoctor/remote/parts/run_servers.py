@@ -49,6 +49,20 @@ def same_by_hand(record: Dict[str, Any]) -> Optional[Ref]:
     return None
 
 
+def begun_by_another(folder: str, record: Dict[str, Any]) -> Optional[Ref]:
+    """A process that somebody else started with the original's words, whether or not it listens already."""
+    ours = [record["server"]] + [state["launched"] for state in read_actions(folder) if state["launched"]]
+    known = [(ref["pid"], ref["start_ticks"]) for ref in ours]
+    stats = all_stats()
+    for pid, stat in stats.items():
+        if argv_of(pid) != record["argv"] or stat.state in ("Z", "X") or argv_of(stat.ppid) == record["argv"]:
+            continue
+        family = [pid, *ancestors_of(pid, stats)]
+        if not any((each, stats[each].start_ticks) in known for each in family if each in stats):
+            return {"pid": pid, "start_ticks": stat.start_ticks, "port": int(record["server"]["port"])}
+    return None
+
+
 def launched_by_another(run: str, server: Ref) -> Optional[str]:
     """The run that started this server as a test launch and has not put its own original back; None for any other."""
     for name, folder in other_runs(run):
@@ -70,7 +84,9 @@ def check_stoppable(folder: str, record: Dict[str, Any], server: Ref) -> None:
     now, whose = running(folder, record)
     port = int(record["server"]["port"])
     if now:
-        prove(now, record["argv"] if whose == "original" else None)
+        # What this run started, or has begun to stop, is proved by that; it need not listen yet, or any more.
+        known = whose != "original" or any(state["stopped"] for state in read_actions(folder))
+        prove(now, record["argv"] if whose == "original" else None, listening=not known)
     elif port_is_held(port):
         holders = ", ".join(str(pid) for pid in holders_of_port(port, all_stats())) or "of another user"
         raise Refusal("port-taken", "the server has ended and port %d belongs to process %s now" % (port, holders))

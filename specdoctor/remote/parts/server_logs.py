@@ -16,6 +16,15 @@ MOST_CANDIDATES = 400
 OLDEST_DAYS = 30.0
 
 
+def log_end(path: str, start: int, limit: int) -> str:
+    """At most `limit` bytes of the end of a log, nothing from before `start`; "" when it cannot be read."""
+    try:
+        size = os.stat(path).st_size
+        return read_span(path, max(start, size - limit), limit).decode("utf-8", "replace")
+    except OSError:
+        return ""
+
+
 def read_span(path: str, start: int, length: int) -> bytes:
     with open(path, "rb") as stream:
         stream.seek(start)

@@ -110,11 +110,11 @@ def _best_effort(record: Dict[str, Any]) -> None:
 
 
 def _set_signals(ignored: Sequence[int]) -> None:
-    for by_python in SET_BY_PYTHON:
-        signal.signal(by_python, signal.SIG_DFL)
-    for number in ignored:
-        if number not in SET_BY_PYTHON and number not in (signal.SIGKILL, signal.SIGSTOP) and number < 32:
-            signal.signal(number, signal.SIG_IGN)
+    """Exactly what the original ignored is ignored, whatever the process that starts it has set for itself."""
+    for number in range(1, 32):
+        if number not in (signal.SIGKILL, signal.SIGSTOP):
+            wanted = number in ignored and number not in SET_BY_PYTHON
+            signal.signal(number, signal.SIG_IGN if wanted else signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_SETMASK, [])
 
 

@@ -153,15 +153,18 @@ def _out_of_reach(record: Dict[str, Any]) -> List[str]:
     return found
 
 
-def prove(server: Dict[str, int], expected_argv: Optional[Sequence[str]]) -> None:
-    """Raises Refusal unless this pid started at these ticks, holds the port in its tree, and has the same words."""
+def prove(server: Dict[str, int], expected_argv: Optional[Sequence[str]], listening: bool = True) -> None:
+    """Raises Refusal unless this pid started at these ticks, holds the port in its tree, and has the same words.
+
+    `listening` is left out for a process that was proved before, or that this run has started itself.
+    """
     pid, port = int(server["pid"]), int(server["port"])
     stats = all_stats()
     stat = stats.get(pid)
     if stat is None or not alive(pid, int(server["start_ticks"])):
         now = "there is no such process" if stat is None else "pid %d is another process now" % pid
         raise Refusal("not-the-server", "pid %d is not the server that was seen: %s" % (pid, now), "look again")
-    if port not in [entry.port for _, entry in listeners_of(tree_of(pid, stats))]:
+    if listening and port not in [entry.port for _, entry in listeners_of(tree_of(pid, stats))]:
         raise Refusal("not-the-server", "port %d does not belong to pid %d or its children" % (port, pid), "look again")
     if expected_argv is not None and argv_of(pid) != list(expected_argv):
         raise Refusal("not-the-server", "the arguments of pid %d have changed since they were recorded" % pid)

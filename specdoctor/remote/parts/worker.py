@@ -11,7 +11,7 @@ from specdoctor.remote.parts.drivers import driver_of
 from specdoctor.remote.parts.launch_line import changed_argv, changed_env
 from specdoctor.remote.parts.procfs import alive, all_stats, argv_of, tree_of
 from specdoctor.remote.parts.redaction import mask_text
-from specdoctor.remote.parts.run_dir import action_path, write_json
+from specdoctor.remote.parts.run_dir import action_path, read_actions, write_json
 from specdoctor.remote.parts.run_servers import Ref, running
 from specdoctor.remote.parts.server_logs import log_size
 from specdoctor.remote.parts.start_watch import StartWatch
@@ -86,13 +86,21 @@ class Worker:
         if server or self.driver.holds(self.record):
             pids = set(tree_of(server["pid"], all_stats())) if server else set()
             before = memory_before(pids)
-            self.save(phase="stopping", down_from=time.monotonic(), stopped=True)
+            stats = all_stats()
+            members = [[pid, stats[pid].start_ticks] for pid in pids if pid in stats]
+            self.save(phase="stopping", down_from=time.monotonic(), stopped=True, members=members)
             pids |= self.driver.stop(self.record, server, float(self.order["stop_timeout_s"]))
+        pids |= self.driver.clear_remains(self.remains(), float(self.order["stop_timeout_s"]))
         self.save(phase="waiting for port and GPU memory")
         settle, limit = int(self.order["memory_settle_mb"]), float(self.order["release_timeout_s"])
         busy = wait_until_free(self.port, pids, before, settle, limit, lambda text: self.save(phase=text))
         self.save(stop_s=time.monotonic() - self.state["down_from"])
         return busy
+
+    def remains(self) -> Dict[int, int]:
+        """What still lives of trees that an earlier worker was stopping when it was lost: start ticks by pid."""
+        members = [member for state in read_actions(self.folder) for member in state.get("members", [])]
+        return {int(pid): int(ticks) for pid, ticks in members if alive(int(pid), int(ticks))}
 
     def launch(self, busy: str) -> None:
         test = self.state["kind"] == "launch"

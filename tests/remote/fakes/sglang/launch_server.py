@@ -15,6 +15,7 @@ import sys
 import threading
 import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 
 STEP_DRAFTS = (3, 0, 1, 2)
 
@@ -150,6 +151,7 @@ def options() -> argparse.Namespace:
     parser.add_argument("--enable-metrics", action="store_true")
     parser.add_argument("--fake-start-s", type=float, default=0.0)
     parser.add_argument("--fake-fail")
+    parser.add_argument("--fake-fail-if")
     parser.add_argument("--fake-ignore-term", action="store_true")
     parser.add_argument("--fake-busy-every", type=int, default=0)
     parser.add_argument("--fake-hang-at", type=int, default=0)
@@ -173,7 +175,8 @@ def main() -> None:
     try:
         log("Load weight begin. avail mem=139.20 GB")
         time.sleep(Handler.options.fake_start_s)
-        if Handler.options.fake_fail:
+        flag = Handler.options.fake_fail_if
+        if Handler.options.fake_fail or (flag and Path(flag).exists()):
             log("Scheduler hit an exception: Traceback (most recent call last):")
             log(f"ValueError: {Handler.options.fake_fail}")
             sys.exit(7)
