@@ -111,7 +111,7 @@ def _held(lease: Dict[str, Any], uid: int) -> bool:
 
 
 def held_leases() -> List[Dict[str, Any]]:
-    """Every lease in force that this login can see, of all users; each run once."""
+    """Every lease in force that this login can see, of all users; each one once."""
     found: Dict[str, Dict[str, Any]] = {}
     for place in SHARED:
         names = os.listdir(place) if os.path.isdir(place) and os.access(place, os.R_OK) else []
@@ -125,11 +125,12 @@ def held_leases() -> List[Dict[str, Any]]:
                 continue
             lease = _read_shared(path, uid)
             if lease and path == _shared_path(place, lease["port"], uid) and _held(lease, uid):
-                found["%s %d" % (lease["run"], uid)] = lease
+                found["%s %d %d" % (lease["run"], lease["port"], uid)] = lease
     for _, folder in other_runs(""):
         lease = read_json(folder + "/" + LEASE)
         if lease and _held(lease, os.geteuid()):
-            found.setdefault("%s %d" % (lease["run"], os.geteuid()), lease)
+            lease["user"] = user_name(os.geteuid())
+            found.setdefault("%s %d %d" % (lease["run"], lease["port"], os.geteuid()), lease)
     return list(found.values())
 
 
