@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from specdoctor.core.operations import Clock, Operations
     from specdoctor.core.ports import Approver, Check, Onlooker, Planner, Scene
     from specdoctor.core.reach import SshTransport
+    from specdoctor.operations.custody import Custody
     from specdoctor.planners.playbook_schema import Playbook
     from specdoctor.render.live import LiveConsole
     from specdoctor.store.mirrored import MirroredStore
@@ -114,6 +115,31 @@ def connect_operations(
     )
     given = {} if grace_s is None else {"grace_s": grace_s}
     return RemoteOperations(host, target=target, clock=WallClock(), interpreter=interpreter, who=_who_asks(), **given)
+
+
+def connect_custody(
+    target: str,
+    *,
+    ssh_config: Path | None = None,
+    ssh_transport: SshTransport = "auto",
+    accept_new: bool = False,
+    interpreter: str | None = None,
+    ask_passphrase: AskPassphrase | None = None,
+    on_notice: Notice | None = None,
+) -> Custody:
+    """Log in to `target`, to see what runs have left there and to put servers back. Raises as connect_operations."""
+    from specdoctor.operations.custody import Custody
+    from specdoctor.transports.connect import connect
+
+    host = connect(
+        target,
+        config_file=str(ssh_config) if ssh_config else None,
+        ssh_transport=ssh_transport,
+        accept_new=accept_new,
+        ask_passphrase=ask_passphrase,
+        on_notice=on_notice,
+    )
+    return Custody(host, clock=WallClock(), interpreter=interpreter, target=target)
 
 
 def _who_asks() -> str:

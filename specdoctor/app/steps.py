@@ -143,7 +143,8 @@ def _carried_out(run: Run, move: Move) -> bool:
         if not (run.ledger.changed and guarding.take_note(run)):
             raise
         return False
-    return not (run.ledger.changed and risk_of(move) > Risk.READ and guarding.take_note(run))
+    touched = risk_of(move) is Risk.RESTART or (run.ledger.changed and risk_of(move) > Risk.READ)
+    return not (touched and guarding.take_note(run))
 
 
 def _todo(run: Run, move: Move, status: TodoStatus) -> None:

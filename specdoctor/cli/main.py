@@ -16,6 +16,7 @@ from specdoctor.cli.investigate import investigate
 from specdoctor.cli.probe import probe
 from specdoctor.cli.replay import replay
 from specdoctor.cli.review import review, runs
+from specdoctor.cli.status import restore, status
 from specdoctor.cli.triage import triage
 
 app = typer.Typer(
@@ -56,6 +57,8 @@ def main(
 app.command()(demo)
 app.command()(doctor)
 app.command()(investigate)
+app.command()(status)
+app.command()(restore)
 app.command()(replay)
 app.command()(review)
 app.command()(runs)

@@ -14,7 +14,7 @@ from specdoctor.operations.programs import ProgramName, program_text
 
 Document = dict[str, JsonValue]
 
-REFUSALS_BY_RULE = frozenset({"not-restored", "busy", "no-way-back"})
+REFUSALS_BY_RULE = frozenset({"not-restored", "busy", "no-way-back", "no-guard", "held", "which-run"})
 
 
 class Refused(Exception):

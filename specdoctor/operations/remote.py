@@ -17,7 +17,9 @@ from specdoctor.core.operations import Clock, OnProgress, SnapshotRequest
 from specdoctor.core.server import ServerRef
 from specdoctor.operations.conversation import Conversation, Document, Refused
 from specdoctor.operations.heartbeat import Heartbeat
+from specdoctor.operations.patience import LINK_PATIENCE_S, Patience
 from specdoctor.operations.programs import ProgramName, probe_params, shell_probe
+from specdoctor.operations.restoring import await_restore
 from specdoctor.operations.shell_facts import MARK, read_shell_facts
 from specdoctor.operations.waits import CALL_TIMEOUT_S, Order, heard
 
@@ -39,8 +41,8 @@ class RemoteOperations:
 
     `interpreter` is the Python on the host where it is not to be found by itself. A guard on the host puts the original
     back when nobody was in touch for `grace_s`; while a server is changed a thread keeps in touch. `who` is told to
-    others who want the same server. `expected_start_s` is how long a start took before, for the time left; each start
-    that succeeds replaces it.
+    others who want the same server. A link that breaks is borne for `patience_s`. `expected_start_s` is how long a
+    start took before, for the time left; each start that succeeds replaces it.
     """
 
     def __init__(
@@ -53,6 +55,7 @@ class RemoteOperations:
         grace_s: float = GRACE_S,
         who: str = "somebody",
         expected_start_s: float | None = None,
+        patience_s: float = LINK_PATIENCE_S,
     ) -> None:
         self._host = host
         self._clock = clock
@@ -60,6 +63,7 @@ class RemoteOperations:
         self._grace_s = grace_s
         self._who = who
         self._guard_seen: float | None = None
+        self._patience = Patience(clock, patience_s)
         self._talk = Conversation(host, interpreter=interpreter, target=target)
         self._heartbeat = Heartbeat(self._talk, interval_s=min(grace_s / 4.0, LONGEST_PAUSE_S))
         self.expected_start_s = expected_start_s
@@ -71,8 +75,11 @@ class RemoteOperations:
     def snapshot(self, request: SnapshotRequest) -> Facts:
         """One remote command. Raises TargetError when the host gives no answer that can be read."""
         arguments = (str(request.log_bytes), *request.logs)
-        result = self._talk.run(
-            "probe", probe_params(request), timeout_s=SNAPSHOT_TIMEOUT_S, fallback=shell_probe(), arguments=arguments
+        params = probe_params(request)
+        result = self._patience.bear(
+            lambda: self._talk.run(
+                "probe", params, timeout_s=SNAPSHOT_TIMEOUT_S, fallback=shell_probe(), arguments=arguments
+            )
         )
         if MARK in result.text:
             return read_shell_facts(result.text)
@@ -124,15 +131,10 @@ class RemoteOperations:
         return launched
 
     def restore(self, order: RestoreOrder, on_progress: OnProgress) -> RestoreOutcome:
+        """See the port. While something else restores (the guard on the host) its end is waited for."""
         params: Document = {"cmd": "restore", "order": order.model_dump(mode="json")}
         self.expected_start_s = self.expected_start_s or order.expected_start_s
-        waiting = self._order(order.run, order.action)
-        try:
-            outcome = waiting.wait(self._giving(params), on_progress)
-        except Refused as refusal:
-            return RestoreOutcome(action=order.action, status="refused", server=None, reason=refusal.message)
-        document: Document = {"action": order.action, **outcome, "log": waiting.log}
-        restored = self._read(RestoreOutcome, document, "lifecycle")
+        restored = await_restore(self._order(order.run, order.action), self._giving(params), order, on_progress)
         self._note_start(restored.start_s if restored.status == "restored" else None)
         return restored
 
@@ -156,7 +158,7 @@ class RemoteOperations:
         self._host.close()
 
     def _order(self, run: str, action: str) -> Order:
-        return Order(self._talk, self._clock, run, action, self.expected_start_s)
+        return Order(self._talk, self._clock, run, action, self.expected_start_s, self._patience)
 
     def _giving(self, params: Document) -> Callable[[], Document]:
         return lambda: self._talk.ask("lifecycle", params, timeout_s=CALL_TIMEOUT_S)
@@ -173,7 +175,7 @@ class RemoteOperations:
         on_line: Callable[[str], None] | None = None,
     ) -> Document:
         try:
-            return self._talk.ask(name, params, timeout_s=timeout_s, on_line=on_line)
+            return self._patience.bear(lambda: self._talk.ask(name, params, timeout_s=timeout_s, on_line=on_line))
         except Refused as refusal:
             raise refusal.as_error(f"{name} on {self._target}") from refusal
 

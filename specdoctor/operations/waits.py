@@ -7,7 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from specdoctor.core.operations import Clock, OnProgress, Progress
-from specdoctor.operations.conversation import Conversation, Document
+from specdoctor.operations.conversation import Conversation, Document, Refused
+from specdoctor.operations.patience import Patience
 
 POLL_S = 1.0
 FIRST_POLL_S = 0.25
@@ -25,6 +26,7 @@ class Order:
     run: str
     action: str
     expected_start_s: float | None
+    patience: Patience
     log: str = ""
     offsets: list[int] = field(default_factory=list)
     state: Document = field(default_factory=dict)
@@ -38,9 +40,12 @@ class Order:
         if len(self.log) > LOG_LIMIT:
             self.log = self.log[: LOG_LIMIT // 2] + "\n" + self.log[-LOG_LIMIT // 2 :]
 
-    def poll(self) -> None:
+    def _asked(self) -> Document:
         params: Document = {"cmd": "poll", "run": self.run, "action": self.action, "offsets": list(self.offsets)}
-        self.take(self.conversation.ask("lifecycle", params, timeout_s=CALL_TIMEOUT_S))
+        return self.conversation.ask("lifecycle", params, timeout_s=CALL_TIMEOUT_S)
+
+    def poll(self) -> None:
+        self.take(self._asked())
 
     @property
     def outcome(self) -> Document | None:
@@ -66,27 +71,40 @@ class Order:
         )
 
     def wait(self, give: Callable[[], Document], on_progress: OnProgress) -> Document:
-        """Give the order, then poll until it has an outcome. A broken link is raised; calling again re-attaches."""
-        self.take(give())
+        """Give the order, then poll until it has an outcome.
+
+        A broken link is borne: an order that may have arrived is asked about before it is given again. Raises
+        ConnectionLost when the link stays away; calling again re-attaches.
+        """
+        self.take(self.patience.bear(give, again=lambda: self._found_or(give), on_progress=on_progress))
         pause_s = FIRST_POLL_S
         while self.outcome is None:
             on_progress(self.progress())
             self.clock.sleep(pause_s)
             pause_s = POLL_S
             if self.lost:
-                give()
-            self.poll()
+                self.patience.bear(give, on_progress=on_progress)
+            self.patience.bear(self.poll, on_progress=on_progress)
         for _ in range(LAST_POLLS):
             if not self._more_log():
                 break
         on_progress(self.progress())
         return self.outcome or {}
 
+    def _found_or(self, give: Callable[[], Document]) -> Document:
+        """How the order stands on the host; given again only where nothing is known of it."""
+        try:
+            return self._asked()
+        except Refused as refusal:
+            if refusal.kind != "unknown-action":
+                raise
+            return give()
+
     def _more_log(self) -> bool:
         if not self.offsets:
             return False
         before = list(self.offsets)
-        self.poll()
+        self.patience.bear(self.poll)
         return self.offsets != before
 
 

@@ -226,8 +226,8 @@ def main(params: Dict[str, Any]) -> Dict[str, Any]:
         return release(params)
     if command == "survey":
         return survey()
-    if command == "restore-by-hand":
-        return restore(order_by_hand(params["run"]))
+    if command == "order-by-hand":
+        return order_by_hand(params["run"])
     raise Refusal("unknown-command", "there is no command %r" % command)
 
 

@@ -196,21 +196,37 @@ def test_relaunch_measure_restore_release(place: Workplace, operations: RemoteOp
     assert operations.state("run1").way_back is False
 
 
-def test_a_broken_link_is_raised_and_the_order_goes_on(
-    place: Workplace, line: Line, operations: RemoteOperations
-) -> None:
+def test_a_link_that_stays_broken_is_raised_and_the_order_goes_on(place: Workplace, line: Line) -> None:
+    impatient = RemoteOperations(line, clock=Clock(), interpreter=PYTHON, target="eagle-a", patience_s=0.0)
     server = place.start("--fake-start-s", "0.5")
     line.broken = {2}
     with pytest.raises(ConnectionLost):
-        operations.relaunch(launch(server), lambda progress: None)
+        impatient.relaunch(launch(server), lambda progress: None)
 
-    launched = operations.relaunch(launch(server), lambda progress: None)
+    launched = impatient.relaunch(launch(server), lambda progress: None)
 
     assert launched.status == "ready"
     assert launched.log.count("Load weight begin") == 1
-    again = operations.relaunch(launch(server), lambda progress: None)
+    again = impatient.relaunch(launch(server), lambda progress: None)
     assert again.server == launched.server
-    assert operations.restore(put_back(server), lambda progress: None).proved
+    assert impatient.restore(put_back(server), lambda progress: None).proved
+
+
+def test_a_link_that_breaks_is_borne_and_what_is_unknown_is_looked_at_first(
+    place: Workplace, line: Line, operations: RemoteOperations
+) -> None:
+    server = place.start("--fake-start-s", "0.3")
+    heard: list[Progress] = []
+    line.broken = {1, 2, 4, 5}
+    launched = operations.relaunch(launch(server), heard.append)
+    assert launched.status == "ready"
+    assert launched.log.count("Load weight begin") == 1
+    assert any("the connection is lost" in progress.phase for progress in heard)
+    line.broken = {len(line.calls) + 1}
+    assert operations.snapshot(SnapshotRequest(http=False)).taken_at > 0
+    line.broken = {len(line.calls) + n for n in (1, 2, 4)}
+    assert operations.restore(put_back(server), heard.append).proved
+    operations.release("run1")
 
 
 def test_a_start_that_fails_is_an_outcome(place: Workplace, operations: RemoteOperations) -> None:

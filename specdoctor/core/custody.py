@@ -1,0 +1,80 @@
+"""What runs have left on a host, and who holds which server, as anybody who looks is told."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from specdoctor.core.launch import GuardStory
+from specdoctor.core.model import Frozen
+from specdoctor.core.server import ServerRef
+
+
+class GuardProcess(Frozen):
+    """The process of a guard."""
+
+    pid: int
+    start_ticks: int
+
+
+class Lease(Frozen):
+    """A server held by a run, of any user of the host. `who` is the person at the other end of the link."""
+
+    run: str
+    port: int
+    who: str
+    user: str
+    since: float
+    grace_s: float
+    guard: GuardProcess
+
+
+Standing = Literal["steered", "silent", "acting", "as found", "changed", "down", "files"]
+
+
+class LeftRun(Frozen):
+    """What one run of the user who looks has on the host. Times are seconds since the epoch by the host's clock.
+
+    `silent_s` is how long nobody has steered it, None if nobody ever did; `log` the end of its newest start's output.
+    """
+
+    run: str
+    folder: str
+    files: tuple[str, ...] = ()
+    who: str = ""
+    silent_s: float | None = None
+    way_back: bool = False
+    actions: dict[str, str] = Field(default_factory=dict)
+    under_way: bool = False
+    guard: GuardStory | None = None
+    log: str = ""
+    port: int | None = None
+    recorded_at: float | None = None
+    rebooted: bool = False
+    running: ServerRef | None = None
+    running_is_original: bool | None = None
+
+    @property
+    def standing(self) -> Standing:
+        """How it stands: whose turn it is, and whether the server is as it was found."""
+        if not self.way_back:
+            return "files"
+        if self.guard is not None and self.guard.acting:
+            return "acting"
+        if self.guard is not None and self.guard.alive and self.silent_s is not None:
+            return "steered" if self.silent_s < self.guard.grace_s / 2 else "silent"
+        if self.running_is_original:
+            return "as found"
+        return "down" if self.running is None else "changed"
+
+
+class Leftovers(Frozen):
+    """Everything of specdoctor on a host: leases of all users that can be seen, and the runs of this one."""
+
+    now: float
+    leases: tuple[Lease, ...] = ()
+    runs: tuple[LeftRun, ...] = ()
+
+    def of(self, run: str) -> LeftRun | None:
+        return next((each for each in self.runs if each.run == run), None)

@@ -1,0 +1,136 @@
+"""What runs have left on a host, for people: who holds which server, what a guard did and when, what to do now."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+
+from specdoctor.core.custody import Lease, Leftovers, LeftRun
+from specdoctor.core.launch import GuardStory, RestoreOutcome
+from specdoctor.render.clean import clean, one_line
+from specdoctor.render.figures import duration
+from specdoctor.render.layout import labelled
+
+_LABEL = 12
+_LOG_LINES = 15
+
+
+def leftovers_text(found: Leftovers, *, target: str, width: int) -> str:
+    """One paragraph for each run that has left something, then the servers that others hold."""
+    if not found.runs and not found.leases:
+        return f"{target}: nothing of specdoctor is on this host, and no server is held"
+    paragraphs = [_run(left, found, target=target, width=width) for left in found.runs]
+    known = {left.run for left in found.runs}
+    others = [lease for lease in found.leases if lease.run not in known]
+    if others:
+        paragraphs.append([line for lease in others for line in _lease(lease, found.now, width)])
+    return "\n\n".join("\n".join(lines) for lines in paragraphs)
+
+
+def _lease(lease: Lease, now: float, width: int) -> list[str]:
+    text = (
+        f"held by run {lease.run} of {lease.who} ({lease.user} on this host) for {duration(now - lease.since)}; "
+        f"its guard is process {lease.guard.pid} and waits {duration(lease.grace_s)} before it acts"
+    )
+    return labelled(f"port {lease.port}", one_line(text), label_width=_LABEL, width=width)
+
+
+def _run(left: LeftRun, found: Leftovers, *, target: str, width: int) -> list[str]:
+    def row(label: str, text: str) -> list[str]:
+        return labelled(label, one_line(text), label_width=_LABEL, width=width)
+
+    lines = row(f"run {left.run}", _headline(left))
+    if left.guard is not None:
+        lines += [line for at, text in left.guard.story for line in row(f"  {_clock(at)}", text)]
+    lines += row("  server", _server(left))
+    lines += row("  left", f"{left.folder} ({len(left.files)} files)")
+    if left.guard is not None and left.guard.phase == "failed":
+        lines += _log(left.guard.log or left.log, row)
+    lines += row("  next", _next(left, target))
+    return lines
+
+
+def _clock(at: float) -> str:
+    return datetime.fromtimestamp(at).astimezone().strftime("%H:%M:%S")
+
+
+def _headline(left: LeftRun) -> str:
+    who = f" of {left.who}" if left.who else ""
+    silent = f"last in touch {duration(left.silent_s)} ago" if left.silent_s is not None else "never in touch"
+    words = {
+        "steered": f"at work{who}, {silent}",
+        "silent": f"silent{who}, {silent}; its guard {_guard_waits(left.guard)}",
+        "acting": f"silent{who}: its guard is putting the original back",
+        "as found": f"over or lost{who}, {silent}; {_guard_did(left.guard)}",
+        "changed": f"lost{who}, {silent}, and THE SERVER IS NOT AS IT WAS; {_guard_did(left.guard)}",
+        "down": f"lost{who}, {silent}, and THE SERVER IS DOWN; {_guard_did(left.guard)}",
+        "files": f"{silent}; it has stopped no server",
+    }
+    return words[left.standing]
+
+
+def _guard_waits(guard: GuardStory | None) -> str:
+    return f"acts after {duration(guard.grace_s)} of silence" if guard is not None else "is gone"
+
+
+def _guard_did(guard: GuardStory | None) -> str:
+    if guard is None:
+        return "there was no guard"
+    did = {
+        "watching": "its guard was lost before it acted",
+        "acting": "its guard was lost while it put the original back",
+        "restored": "its guard put the original back",
+        "nothing-to-do": "its guard found the original in place",
+        "left-alone": f"its guard left the port alone: {guard.reason}",
+        "failed": f"ITS GUARD COULD NOT PUT THE ORIGINAL BACK: {guard.reason}",
+    }
+    return did[guard.phase]
+
+
+def _server(left: LeftRun) -> str:
+    where = f"port {left.port}" if left.port is not None else "none"
+    if left.running is None:
+        return f"{where}: nothing of this run or of the original runs" if left.way_back else "not stopped by this run"
+    what = "the original" if left.running_is_original else "a test launch"
+    under_way = f"; {', '.join(f'{k} {v}' for k, v in left.actions.items())}" if left.under_way else ""
+    return f"{where}: {what}, process {left.running.pid}{under_way}"
+
+
+def _log(text: str, row: Callable[[str, str], list[str]]) -> list[str]:
+    lines = clean(text).splitlines()[-_LOG_LINES:]
+    return [piece for i, line in enumerate(lines) for piece in row("  its log" if i == 0 else "", line)]
+
+
+def _next(left: LeftRun, target: str) -> str:
+    by_hand = f"specdoctor restore {target} --run {left.run}"
+    if left.standing == "steered":
+        return "wait; it puts the server back at its end"
+    if left.standing == "acting":
+        return "wait; look again in a while"
+    if left.standing == "files":
+        return f"{by_hand} (removes the files)"
+    return f"specdoctor investigate --resume {left.run}, where it was begun; or: {by_hand}"
+
+
+def restored_text(run: str, outcome: RestoreOutcome, removed: tuple[str, ...], *, width: int) -> str:
+    """What putting back by hand came to."""
+
+    def row(label: str, text: str) -> list[str]:
+        return labelled(label, one_line(text), label_width=_LABEL, width=width)
+
+    equal = sum(outcome.equal.values())
+    differs = "; ".join(
+        f"{name}: {outcome.differences.get(name, '')}" for name, same in outcome.equal.items() if not same
+    )
+    compared = f"{equal} of {len(outcome.equal)} parts equal" + (f"; not equal: {differs}" if differs else "")
+    pid = f"process {outcome.server.pid}" if outcome.server is not None else "no process"
+    came = {
+        "restored": f"the original is back as {pid} and healthy; {compared}",
+        "nothing-to-do": f"the original runs as {pid}; {compared}" if outcome.server else outcome.reason,
+    }
+    lines = row(f"run {run}", came.get(outcome.status, f"NOT put back, {outcome.status}: {outcome.reason}"))
+    if removed:
+        lines += row("  removed", ", ".join(removed))
+    if outcome.status not in came:
+        lines += _log(outcome.log, row)
+    return "\n".join(lines)

@@ -1,0 +1,89 @@
+"""What is told about leftovers: how each run stands, what its guard did, and the next thing to do."""
+
+from __future__ import annotations
+
+import pytest
+
+from specdoctor.core.custody import GuardProcess, Lease, Leftovers, LeftRun
+from specdoctor.core.launch import GuardPhase, GuardStory, RestoreOutcome
+from specdoctor.core.server import ServerRef
+from specdoctor.render.custody import leftovers_text, restored_text
+
+REF = ServerRef(pid=77, start_ticks=1, port=30000)
+
+
+def guard(phase: GuardPhase, *, alive: bool = False, reason: str = "", log: str = "") -> GuardStory:
+    acted = None if phase == "watching" else 1000.0
+    story = () if acted is None else ((1000.0, "nobody was in touch for 121 s; putting the original back"),)
+    return GuardStory(
+        alive=alive, grace_s=120, since=0, phase=phase, acted_at=acted, reason=reason, log=log, story=story
+    )
+
+
+def left(story: GuardStory | None, *, running: ServerRef | None = REF, original: bool | None = None) -> LeftRun:
+    return LeftRun(
+        run="7f3c",
+        folder="/home/ml/.local/state/specdoctor/7f3c",
+        files=("way_back.json", "guard.json"),
+        who="ml@laptop",
+        silent_s=30.0,
+        way_back=True,
+        port=30000,
+        running=running,
+        running_is_original=original,
+        guard=story,
+    )
+
+
+def text(*runs: LeftRun, leases: tuple[Lease, ...] = ()) -> str:
+    whole = leftovers_text(Leftovers(now=2000.0, runs=runs, leases=leases), target="ssh://gpu-7", width=200)
+    assert "\x1b" not in whole
+    return whole
+
+
+@pytest.mark.parametrize(
+    ("run", "words", "then"),
+    [
+        (left(guard("watching", alive=True), original=False), "at work of ml@laptop, last in touch 30 s ago", "wait"),
+        (left(guard("acting", alive=True), running=None), "its guard is putting the original back", "wait"),
+        (left(guard("restored"), original=True), "its guard put the original back", "--resume 7f3c"),
+        (left(guard("failed", reason="no room"), running=None), "THE SERVER IS DOWN", "specdoctor restore ssh://gpu-7"),
+        (left(guard("left-alone", reason="port taken"), running=None), "left the port alone: port taken", "restore"),
+        (left(None, original=False), "THE SERVER IS NOT AS IT WAS; there was no guard", "restore ssh://gpu-7 --run"),
+    ],
+)
+def test_each_standing_has_its_words_and_a_next_step(run: LeftRun, words: str, then: str) -> None:
+    told = text(run)
+    assert words in told
+    assert then in told.splitlines()[-1]
+
+
+def test_a_failure_shows_the_log() -> None:
+    told = text(left(guard("failed", reason="no room", log="one\nValueError: no room\n"), running=None))
+    assert "ValueError: no room" in told
+    assert "putting the original back" in told
+
+
+def test_what_others_hold_is_told_without_control_characters() -> None:
+    lease = Lease(
+        run="x\x1b[2J",
+        port=30001,
+        who="eve",
+        user="eve",
+        since=1000,
+        grace_s=60,
+        guard=GuardProcess(pid=5, start_ticks=1),
+    )
+    assert "port 30001" in text(leases=(lease,))
+    assert "nothing of specdoctor is on this host" in text()
+
+
+def test_putting_back_by_hand_is_told_as_it_came_out() -> None:
+    equal = {"argv": True, "affinity": False}
+    outcome = RestoreOutcome(
+        action="by-hand-1", status="restored", server=REF, equal=equal, differences={"affinity": "was 0-3; is 0"}
+    )
+    told = restored_text("7f3c", outcome, ("/x",), width=200)
+    assert "back as process 77 and healthy; 1 of 2 parts equal; not equal: affinity: was 0-3; is 0" in told
+    failed = RestoreOutcome(action="by-hand-1", status="failed", server=None, reason="no room", log="ValueError")
+    assert "NOT put back, failed: no room" in restored_text("7f3c", failed, (), width=200)
