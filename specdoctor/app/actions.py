@@ -9,6 +9,7 @@ from pathlib import Path, PurePosixPath
 from specdoctor.analysis.figure import FigureError
 from specdoctor.analysis.symptom import read_symptom
 from specdoctor.app.bounding import computed, known
+from specdoctor.app.fingerprint import bench_workload, fingerprint, traffic_workload
 from specdoctor.app.measuring import measure, traffic_measurement
 from specdoctor.app.prompts import built_in, chat_template, from_file, rendered
 from specdoctor.app.run import FACTS_ARTEFACT, Run
@@ -298,8 +299,21 @@ def _traffic(run: Run, evidence: str, fresh_log: str) -> Measurement | None:
             windows=windows,
         )
         if found is not None:
-            return found
+            return found.model_copy(update={"fingerprint": _fingerprint(run, traffic_workload(found))})
     return None
+
+
+def _fingerprint(run: Run, workload: dict[str, str]) -> dict[str, str]:
+    """The state that runs now: the snapshot's facts, and the launch that is up."""
+    assert run.scene is not None
+    launch = run.ledger.current_launch
+    return fingerprint(
+        run.scene,
+        server=run.ledger.current_server,
+        spec=current_spec(run),
+        launch_key=launch.key if launch is not None else "original",
+        workload=workload,
+    )
 
 
 def _figures(m: Measurement) -> str:
@@ -327,7 +341,8 @@ def _bench(run: Run, action: str, move: Bench) -> Outcome:
         plan=plan,
         record=record,
     )
-    measurement = measurement.model_copy(update={"own_figures": _own_figures(run, record)})
+    told = {"own_figures": _own_figures(run, record), "fingerprint": _fingerprint(run, bench_workload(plan))}
+    measurement = measurement.model_copy(update=told)
     figures = _figures(measurement) + _own_words(measurement, record)
     evidence = run.record(
         action=action,

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import csv
-import io
-
 from specdoctor.checks.reading import no_data, silent
-from specdoctor.core.facts import CommandFacts
+from specdoctor.core.gpu_table import gpu_rows
 from specdoctor.core.hypothesis import Observation
 from specdoctor.core.ports import Scene
 from specdoctor.core.server import Source
@@ -43,15 +40,6 @@ class GpuState:
                 decides="clocks and throttle reasons under load; a clamp slows baseline and cycle by the same factor",
             ),
         )
-
-
-def gpu_rows(command: CommandFacts) -> list[dict[str, str]]:
-    """Rows of `nvidia-smi --query-gpu=... --format=csv` by field name: from the header, else from the query."""
-    lines = [row for row in csv.reader(io.StringIO(command.stdout), skipinitialspace=True) if row]
-    asked = next((w.split("=", 1)[1].split(",") for w in command.argv if w.startswith("--query-gpu=")), [])
-    if lines and "index" in lines[0]:
-        asked = [name.split(" [")[0].strip() for name in lines.pop(0)]
-    return [dict(zip(asked, (v.strip() for v in row), strict=False)) for row in lines] if asked else []
 
 
 def _number(text: str | None) -> float | None:

@@ -9,6 +9,7 @@ import typer
 from specdoctor.cli import lab
 from specdoctor.cli.breakeven import breakeven
 from specdoctor.cli.catalogue import check, checks, playbooks
+from specdoctor.cli.compare import compare
 from specdoctor.cli.demo import demo
 from specdoctor.cli.doctor import doctor
 from specdoctor.cli.failures import Guarded
@@ -68,6 +69,7 @@ app.command()(playbooks)
 app.command()(probe)
 app.command()(triage)
 app.command()(breakeven)
+app.command()(compare)
 app.add_typer(lab.app, name="lab")
 
 

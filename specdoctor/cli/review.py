@@ -36,7 +36,7 @@ def review(
       specdoctor review 7f3c --evidence E9
       specdoctor review transcripts/7f3c --markdown > report.md
     """
-    history, artefact = _history(run)
+    history, artefact = history_of(run)
     if json:
         from specdoctor.core.ledger import fold
         from specdoctor.render.json_run import run_json
@@ -56,7 +56,7 @@ def review(
         print_text(review_text(history, events=events, width=width()))
 
 
-def _history(run: str) -> tuple[list[Event], Callable[[str], bytes]]:
+def history_of(run: str) -> tuple[list[Event], Callable[[str], bytes]]:
     """A run's events and a reader of its artefacts, from a transcript on disk or from the run database."""
     path = Path(run)
     if path.exists():

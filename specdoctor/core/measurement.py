@@ -113,7 +113,8 @@ class Measurement(Frozen):
 
     `throughput` (tok/s): decode speed of one request at concurrency 1, all requests together above it; the estimator
     says which. `step` (ms): one target forward, that is one cycle under speculation. `conditional` lists the
-    conditional acceptance per draft position.
+    conditional acceptance per draft position. `fingerprint` names facts of host, GPUs, software, settings and workload:
+    the state that the figures belong to.
     """
 
     id: str
@@ -136,4 +137,5 @@ class Measurement(Frozen):
     cached_requests: int = 0
     flags: tuple[str, ...] = ()
     own_figures: dict[str, float] = Field(default_factory=dict)
+    fingerprint: dict[str, str] = Field(default_factory=dict)
     evidence: str = ""

@@ -1,0 +1,128 @@
+"""Result files of other benchmark tools, read as one side of a comparison."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from specdoctor.analysis.attribution import Arm
+from specdoctor.core.errors import UsageError
+from specdoctor.core.estimate import Estimate, exact
+
+_SGLANG_MARK = ("backend", "dataset_name", "output_throughput", "total_output_tokens")
+_VLLM_MARK = ("backend", "model_id", "output_throughput", "total_output_tokens")
+
+
+def arm_of_file(text: str, name: str) -> Arm:
+    """The last result of `sglang.bench_serving` (JSON lines) or `vllm bench serve` (JSON).
+
+    One run of such a tool has no spread of its own: intervals have width 0, and the estimator says what a figure is.
+    Raises UsageError for a file of another kind.
+    """
+    document = _last(text)
+    if document is not None and all(key in document for key in _SGLANG_MARK):
+        return _sglang(document, name)
+    if document is not None and all(key in document for key in _VLLM_MARK):
+        return _vllm(document, name)
+    raise UsageError(
+        f"{name} holds no result that can be read",
+        tried="sglang.bench_serving (JSON lines) and vllm bench serve (JSON)",
+        next_step="give such a file, a transcript folder, or a run's id (specdoctor runs lists them)",
+    )
+
+
+def _last(text: str) -> dict[str, Any] | None:
+    """The whole text as one object, else its last line that is one (the tools append)."""
+    for piece in (text, *reversed(text.splitlines())):
+        try:
+            document = json.loads(piece)
+        except ValueError:
+            continue
+        if isinstance(document, dict):
+            return document
+    return None
+
+
+def _number(document: Mapping[str, Any], *keys: str) -> float | None:
+    for key in keys:
+        value = document.get(key)
+        if isinstance(value, int | float) and not isinstance(value, bool) and value > 0:
+            return float(value)
+    return None
+
+
+def _figures(document: Mapping[str, Any], tool: str, length: Estimate | None) -> dict[str, Estimate]:
+    """Throughput and cycle: decode of one request at concurrency 1, all requests together above it."""
+    completed = document.get("completed")
+    n = completed if isinstance(completed, int) and completed > 0 else None
+    found: dict[str, Estimate] = {}
+    tpot = _number(document, "mean_tpot_ms")
+    total = _number(document, "output_throughput")
+    if tpot is not None and _number(document, "max_concurrency") == 1.0:
+        found["throughput"] = _exact(1000.0 / tpot, "tok/s", f"{tool}: 1 / mean TPOT, prefill excluded", n)
+    elif total is not None:
+        found["throughput"] = _exact(total, "tok/s", f"{tool}: all tokens over wall time, prefill included", n)
+    if tpot is not None:
+        cycle = tpot * (length.value if length is not None else 1.0)
+        found["step"] = _exact(cycle, "ms", f"{tool}: mean TPOT times accept length", n)
+    return found
+
+
+def _exact(value: float, unit: Any, estimator: str, n: int | None) -> Estimate:
+    return exact(value, unit, estimator=f"{estimator}, one run").model_copy(update={"n": n})
+
+
+def _sglang(document: Mapping[str, Any], name: str) -> Arm:
+    tool = "sglang.bench_serving"
+    value = _number(document, "accept_length")
+    length = None
+    if value is not None and value >= 1.0:
+        length = _exact(value, "tokens/cycle", f"{tool}: the server's average since its start or last flush", None)
+    workload = {
+        "client": tool,
+        "prompts": str(document.get("dataset_name")),
+        "concurrency": str(document.get("max_concurrency") or "unlimited"),
+        "request_rate": str(document.get("request_rate")),
+    }
+    return Arm(
+        label=name,
+        accept_length=length,
+        **_figures(document, tool, length),
+        fingerprint={**_of(workload), **_server_info(document.get("server_info"))},
+    )
+
+
+def _vllm(document: Mapping[str, Any], name: str) -> Arm:
+    tool = "vllm bench serve"
+    value = _number(document, "spec_decode_acceptance_length")
+    drafts = document.get("spec_decode_num_drafts")
+    length = None
+    if value is not None and value >= 1.0:
+        n = drafts if isinstance(drafts, int) and drafts > 0 else None
+        length = _exact(value, "tokens/cycle", f"{tool}: 1 + accepted / drafts, all clients together", n)
+    workload = {
+        "client": tool,
+        "model": str(document.get("model_id")),
+        "concurrency": str(document.get("max_concurrency") or "unlimited"),
+        "request_rate": str(document.get("request_rate")),
+        "requests": str(document.get("num_prompts")),
+    }
+    return Arm(label=name, accept_length=length, **_figures(document, tool, length), fingerprint=_of(workload))
+
+
+def _of(workload: Mapping[str, str]) -> dict[str, str]:
+    return {f"workload.{key}": value for key, value in workload.items() if value not in ("None", "")}
+
+
+def _server_info(info: Any) -> dict[str, str]:
+    """The server's own words in the result: its version and arguments."""
+    if not isinstance(info, dict):
+        return {}
+    found = {"engine.version": str(info["version"])} if info.get("version") else {}
+    found |= {
+        f"args.{key}": value if isinstance(value, str) else json.dumps(value, sort_keys=True)
+        for key, value in info.items()
+        if isinstance(value, str | int | float | bool) and key not in ("version", "api_key", "admin_api_key", "status")
+    }
+    return found

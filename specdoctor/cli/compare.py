@@ -1,0 +1,66 @@
+"""specdoctor compare: two measurements, and what of their surroundings could explain the difference."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from specdoctor.cli import options as opt
+from specdoctor.cli.output import print_json, print_text, width
+from specdoctor.cli.review import history_of
+from specdoctor.core.errors import EXIT_INCONCLUSIVE, EXIT_OK, UsageError
+
+if TYPE_CHECKING:
+    from specdoctor.analysis.attribution import Arm
+
+_SIDE_HELP = (
+    "RUN or RUN:M2 (a measurement or its evidence), a transcript folder, or a result of sglang.bench_serving or vllm "
+    "bench serve."
+)
+
+
+def compare(
+    first: Annotated[str, typer.Argument(metavar="FIRST", help=_SIDE_HELP)],
+    second: Annotated[str, typer.Argument(metavar="SECOND", help="The same kinds; the ratio is second over first.")],
+    json: opt.Json = False,
+) -> None:
+    """Compare two measurements: which part changed, and which difference of their surroundings could explain it.
+
+    Exit code: 0 with an answer, 3 when the difference cannot be attributed or the intervals are too wide.
+
+    \b
+    Examples:
+      specdoctor compare 7f3c 91ab
+      specdoctor compare 7f3c:M2 7f3c:M4 --json
+      specdoctor compare before.jsonl after.jsonl
+    """
+    before, after = _side(first), _side(second)
+    from specdoctor.analysis.attribution import attribute
+    from specdoctor.render.comparison import comparison_document, comparison_text
+
+    found = attribute(before, after)
+    if json:
+        print_json(comparison_document(before, after, found))
+    else:
+        print_text(comparison_text(before, after, found, width=width()))
+    answered = found.outcome in ("no difference", "attributable")
+    raise typer.Exit(EXIT_OK if answered else EXIT_INCONCLUSIVE)
+
+
+def _side(word: str) -> Arm:
+    """A result file, else a run with or without the name of a measurement."""
+    from specdoctor.app.comparing import arm_of_run
+    from specdoctor.app.imported import arm_of_file
+    from specdoctor.core.ledger import fold
+
+    path = Path(word)
+    if path.is_file() and path.name != "events.jsonl":
+        try:
+            return arm_of_file(path.read_text(encoding="utf-8", errors="replace"), path.name)
+        except OSError as failure:
+            raise UsageError(f"{word}: {failure.strerror}", next_step="check the path") from failure
+    run, _, measurement = (word, "", "") if path.exists() else word.partition(":")
+    history, _ = history_of(run)
+    return arm_of_run(fold(history), measurement or None)

@@ -1,0 +1,118 @@
+"""Comparing runs and result files, in words and as a document."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from specdoctor.core import events as ev
+from specdoctor.core.estimate import Estimate, Unit
+from specdoctor.core.measurement import Measurement
+from specdoctor.core.server import SpecSetting
+from tests.cli.conftest import Command, document
+
+SGLANG = {
+    "backend": "sglang",
+    "dataset_name": "sharegpt",
+    "request_rate": "inf",
+    "max_concurrency": 1,
+    "server_info": {"version": "0.5.17", "speculative_num_steps": 2, "api_key": "sk-hidden"},
+    "completed": 32,
+    "total_output_tokens": 6000,
+    "output_throughput": 60.0,
+    "mean_tpot_ms": 15.0,
+    "accept_length": 2.0,
+}
+VLLM = {
+    "backend": "openai",
+    "model_id": "m",
+    "num_prompts": 32,
+    "max_concurrency": 1,
+    "completed": 32,
+    "total_output_tokens": 6000,
+    "output_throughput": 90.0,
+    "mean_tpot_ms": 10.0,
+    "spec_decode_acceptance_length": 2.4,
+    "spec_decode_num_drafts": 2500,
+}
+
+
+def figure(value: float, unit: Unit) -> Estimate:
+    return Estimate(value=value, low=0.99 * value, high=1.01 * value, unit=unit, estimator="drawn", n=12)
+
+
+def transcript(folder: Path, run: str, cycle_ms: float, **facts: str) -> Path:
+    """A finished run with one bench of the original."""
+    measured = Measurement(
+        id="M1",
+        launch="as found",
+        launch_key="original",
+        spec=SpecSetting(algorithm="EAGLE3", draft_steps=2, topk=1, draft_tokens=3),
+        concurrency=1,
+        source="bench",
+        requests=12,
+        throughput=figure(2000.0 / cycle_ms, "tok/s"),
+        accept_length=figure(2.0, "tokens/cycle"),
+        step=figure(cycle_ms, "ms"),
+        evidence="E1",
+        fingerprint={"host.boot_id": "b", "server.started": run, "workload.prompts": "p", **facts},
+    )
+    events = [
+        ev.RunStarted(run=run, target="local:", settings=ev.RunSettings(), tool_version="1"),
+        ev.EvidenceRecorded(evidence="E1", action=None, source="bench", summary="as found"),
+        ev.Measured(measurement=measured),
+    ]
+    place = folder / run
+    place.mkdir()
+    (place / "events.jsonl").write_text("".join(ev.event_to_json(event) + "\n" for event in events))
+    return place
+
+
+def test_two_runs_of_different_states(specdoctor: Command, folder: Path) -> None:
+    old = transcript(folder, "old", 20.0, **{"container.started_at": "1 Feb"})
+    new = transcript(folder, "new", 30.0, **{"container.started_at": "25 Feb"})
+    shown = specdoctor("compare", str(old), str(new))
+    assert shown.exit_code == 3
+    assert "not attributable: throughput lower, cycle higher; the system state changed" in " ".join(
+        shown.stdout.split()
+    )
+    assert max(len(line) for line in shown.stdout.splitlines()) <= 80
+    found = json.loads(specdoctor("compare", str(old), str(new), "--json").stdout)
+    assert found["schema"] == "specdoctor.compare/1"
+    assert found["verdict"] == "not attributable"
+    assert {part["name"] for part in found["parts"]} == {"throughput", "accept length", "cycle"}
+    assert found["suspects"][0]["key"] == "container.started_at"
+
+
+def test_a_run_against_itself(specdoctor: Command, folder: Path) -> None:
+    place = transcript(folder, "one", 20.0)
+    found = document(specdoctor("compare", str(place), str(place), "--json"))
+    assert (found["verdict"], found["suspects"]) == ("no difference", [])
+
+
+def test_results_of_known_tools(specdoctor: Command, folder: Path) -> None:
+    first, second = folder / "a.jsonl", folder / "b.json"
+    first.write_text('{"older": 1}\n' + json.dumps(SGLANG) + "\n")
+    second.write_text(json.dumps(VLLM, indent=1))
+    shown = specdoctor("compare", str(first), str(second), "--json")
+    found = document(shown)
+    parts = {part["name"]: part for part in found["parts"]}  # type: ignore[attr-defined]
+    assert parts["cycle"]["first"]["value"] == 30.0
+    assert parts["throughput"]["second"]["value"] == 100.0
+    assert "server's average since its start" in parts["accept length"]["first"]["estimator"]
+    assert "sk-hidden" not in shown.stdout
+    assert found["verdict"] == "not attributable"
+
+
+def test_what_is_no_measurement(specdoctor: Command, folder: Path) -> None:
+    place = transcript(folder, "one", 20.0)
+    other = folder / "notes.txt"
+    other.write_text("it was 89 tok/s")
+    for words, said in (
+        ((str(other), str(place)), "notes.txt holds no result"),
+        (("nowhere:M1", str(place)), "nowhere"),
+    ):
+        shown = specdoctor("compare", *words)
+        assert shown.exit_code == 2 or shown.exit_code == 5
+        assert said in shown.stderr
+        assert shown.stdout == ""
