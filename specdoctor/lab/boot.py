@@ -17,7 +17,16 @@ from specdoctor.core.model import Frozen
 from specdoctor.lab.errors import LabError
 from specdoctor.lab.host import PracticeHost
 from specdoctor.lab.keeper import Record
-from specdoctor.lab.kept_boot import prepare_keeper, start_container, start_service
+from specdoctor.lab.kept_boot import (
+    prepare_keeper,
+    start_below,
+    start_container,
+    start_in_loop,
+    start_in_terminal,
+    start_job,
+    start_pod,
+    start_service,
+)
 from specdoctor.lab.lab_state import ready_server, start_ticks
 from specdoctor.lab.past import Past, leave_past
 from specdoctor.lab.port_claims import PortClaims
@@ -25,7 +34,17 @@ from specdoctor.lab.python_library import PACKAGE_ROOT
 from specdoctor.lab.ssh_access import LOOPBACK
 from specdoctor.lab.tensors import write_models
 from specdoctor.lab.world import World
-from specdoctor.lab.world_keeper import ContainerKeeper, PlainKeeper, SystemdKeeper
+from specdoctor.lab.world_keeper import (
+    ContainerKeeper,
+    KubernetesKeeper,
+    PlainKeeper,
+    RayKeeper,
+    ShellLoopKeeper,
+    SlurmKeeper,
+    SupervisorKeeper,
+    SystemdKeeper,
+    TmuxKeeper,
+)
 
 POLL_S = 0.02
 LOG_TAIL_LINES = 15
@@ -118,6 +137,16 @@ def launch_kept(host: PracticeHost, argv: Sequence[str]) -> Record:
         return start_container(host, keeper, argv)
     if isinstance(keeper, SystemdKeeper):
         return start_service(host, keeper, argv)
+    if isinstance(keeper, SlurmKeeper):
+        return start_job(host, argv)
+    if isinstance(keeper, KubernetesKeeper):
+        return start_pod(host, argv)
+    if isinstance(keeper, TmuxKeeper):
+        return start_in_terminal(host, keeper, argv)
+    if isinstance(keeper, ShellLoopKeeper):
+        return start_in_loop(host, keeper, argv)
+    if isinstance(keeper, SupervisorKeeper | RayKeeper):
+        return start_below(host, keeper, argv)
     raise LabError(f"nobody keeps the server of {host.world.name}")
 
 

@@ -31,7 +31,7 @@ from specdoctor.lab.port_claims import PortClaims
 from specdoctor.lab.proc_view import drop_dead_views, refresh_views
 from specdoctor.lab.process_census import end_processes
 from specdoctor.lab.python_tree import build_python, site_packages
-from specdoctor.lab.shim_files import build_shims
+from specdoctor.lab.shim_files import build_bare_path, build_shims
 from specdoctor.lab.ssh_access import SshAccess, create_access, write_client_files
 from specdoctor.lab.ssh_service import SshService
 from specdoctor.lab.ssh_session import SessionPlace
@@ -162,7 +162,7 @@ class PracticeHost:
     def environment(self) -> dict[str, str]:
         """What a session's commands see; nothing of the environment of this process is passed on."""
         environment = {
-            "PATH": f"{self.state_dir / 'bin'}:{SYSTEM_PATH}",
+            "PATH": self._path,
             "HOME": str(self.home),
             "USER": self.user,
             "LOGNAME": self.user,
@@ -179,9 +179,22 @@ class PracticeHost:
             STATE_VARIABLE: str(self.state_dir),
             ID_VARIABLE: self.host_id,
         }
+        if not self.world.host.python:
+            environment["HOST_USR"] = str(self.state_dir / "files" / "usr")
         if self.time_scale != 1.0:
             environment[TIME_SCALE_VARIABLE] = str(self.time_scale)
         return environment
+
+    @property
+    def inner_environment(self) -> dict[str, str]:
+        """What a container's processes build upon: the image has a Python whether the host has one or not."""
+        return {**self.environment, "PATH": f"{self.state_dir / 'bin'}:{SYSTEM_PATH}"}
+
+    @property
+    def _path(self) -> str:
+        if self.world.host.python:
+            return f"{self.state_dir / 'bin'}:{SYSTEM_PATH}"
+        return str(self.state_dir / "bare-bin")
 
     def expand(self, text: str) -> str:
         """A path or argument of the world, with this host's real folders."""
@@ -239,10 +252,12 @@ class PracticeHost:
         (self.state_dir / "world.json").write_text(json.dumps(facts), encoding="utf-8")
         marker = {"id": self.host_id, "time_scale": self.time_scale, "boot": _boot()}
         (self.state_dir / "host.json").write_text(json.dumps(marker), encoding="utf-8")
-        (self.state_dir / "plumbing.json").write_text(json.dumps(self.environment), encoding="utf-8")
+        (self.state_dir / "plumbing.json").write_text(json.dumps(self.inner_environment), encoding="utf-8")
         engine = self.world.engine
         build_python(self.state_dir, version=engine.version, packages=engine.packages, cpus=self.world.host.cpus)
         build_shims(self.state_dir)
+        if not self.world.host.python:
+            build_bare_path(self.state_dir, SYSTEM_PATH.split(":"))
         build_machine(self.state_dir, facts)
 
     @property

@@ -24,8 +24,8 @@ from typing import Any
 
 from specdoctor.lab.kept_output import pump_into
 from specdoctor.lab.kept_surroundings import note_surroundings
-from specdoctor.lab.lab_state import start_ticks, write_atomically
-from specdoctor.lab.proc_view import hide_process, show_untouchable
+from specdoctor.lab.lab_state import read_world, start_ticks, write_atomically
+from specdoctor.lab.proc_view import KEEPER_CGROUP, hide_process, show_process, show_untouchable
 from specdoctor.lab.python_library import PACKAGE_ROOT
 
 POLL_S = 0.03
@@ -92,7 +92,9 @@ def new_record(
 ) -> Record:
     """A record of something that does not run yet.
 
-    `output`: `file:PATH` (opened by the command itself), `pipes:PATH` or `socket:PATH` (written by the keeper).
+    `output`: `file:PATH` (opened by the command itself), `pipes:PATH` or `socket:PATH` (written by the keeper), or
+    `terminal:PATH`, where the keeper types `typed` at the command. `show_child`: the command itself is no practice
+    server and needs its place under HOST_PROC. `title` (and `comm`) are the keeper's own, shown if given.
     `policy` is docker's word; `surroundings` is what its processes show under HOST_PROC.
     """
     return {
@@ -221,7 +223,8 @@ def keep(state_text: str, name: str) -> None:
     record = change_record(state, name, keeper=[own, start_ticks(own)])
     note_surroundings(state, own, record["surroundings"])
     if record["title"]:
-        show_untouchable(state, own, title=record["title"])
+        cgroup = record["surroundings"].get("keeper_cgroup", KEEPER_CGROUP)
+        show_untouchable(state, own, title=record["title"], comm=record.get("comm", ""), cgroup=cgroup)
     delay_s = record["delay_s"]
     while True:
         exit_code, ran_s = _run_once(state, name)
@@ -272,6 +275,8 @@ def _run_once(state: Path, name: str) -> tuple[int, float]:
     change_record(
         state, name, pid=child.pid, ticks=start_ticks(child.pid), started_at=began, finished_at=None, error=""
     )
+    if record.get("show_child"):
+        show_process(state, read_world(state), child.pid, title=Path(record["argv"][0]).name)
     code = child.wait()
     _end_the_rest()
     for pump in pumps:
@@ -310,9 +315,23 @@ def _spawn(record: Record, kind: str, path: Path) -> tuple[subprocess.Popen[byte
         with theirs:
             spoken = subprocess.Popen(record["argv"], stdout=theirs.fileno(), stderr=subprocess.STDOUT, **common)
         return spoken, [pump_into(path, ours.makefile("rb"), stream="stdout")]
+    if kind == "terminal":
+        return _spawn_at_terminal(record, path, common)
     child: subprocess.Popen[bytes] = subprocess.Popen(
         record["argv"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, **common
     )
     assert child.stdout is not None
     assert child.stderr is not None
     return child, [pump_into(path, child.stdout, stream="stdout"), pump_into(path, child.stderr, stream="stderr")]
+
+
+def _spawn_at_terminal(
+    record: Record, path: Path, common: dict[str, Any]
+) -> tuple[subprocess.Popen[bytes], list[threading.Thread]]:
+    """A shell at a terminal, at which the record's line is typed."""
+    ours, theirs = os.openpty()
+    common = {**common, "stdin": theirs, "stdout": theirs, "stderr": theirs}
+    child: subprocess.Popen[bytes] = subprocess.Popen(record["argv"], executable=record["program"], **common)
+    os.close(theirs)
+    os.write(ours, record["typed"].encode() + b"\n")
+    return child, [pump_into(path, os.fdopen(ours, "rb", buffering=0), stream="stdout")]

@@ -34,7 +34,10 @@ def _pump(path: Path, source: IO[bytes], stream: str) -> None:
     rest = b""
     with path.open("ab", buffering=0) as log:
         while True:
-            piece = os.read(source.fileno(), CHUNK_BYTES)
+            try:
+                piece = os.read(source.fileno(), CHUNK_BYTES)
+            except OSError:  # a terminal whose last user has gone
+                piece = b""
             lines = (rest + piece).split(b"\n")
             rest = lines.pop()
             if not piece and rest:

@@ -34,6 +34,8 @@ START_FIELD = 19
 """Place of the start time among the fields of stat behind the command's name."""
 MEMORY_VARIABLE = b"LAB_MEMS="
 KEEPER_CGROUP = "0::/system.slice/containerd.service\n"
+PYTHON_INSIDE = "/opt/image/bin/python3.12"
+"""What a host without Python shows as the program of a process in a container."""
 SPACES = ("mnt", "pid", "net", "user", "ipc", "uts", "cgroup", "time")
 
 
@@ -57,15 +59,17 @@ def show_process(state: Path, world: Mapping[str, Any], pid: int, *, title: str,
             shutil.rmtree(old, ignore_errors=True)
 
 
-def show_untouchable(state: Path, pid: int, *, title: str) -> None:
+def show_untouchable(state: Path, pid: int, *, title: str, comm: str = "", cgroup: str = KEEPER_CGROUP) -> None:
     """Show a process of root as other users see it: its words and its place, none of its descriptors."""
     folder = state / "views" / f"{pid}.{time.monotonic_ns()}"
     folder.mkdir()
     (folder / "cmdline").write_text("\0".join(title.split(" ")) + "\0")
-    (folder / "comm").write_text(Path(title.split(" ", maxsplit=1)[0]).name[:15] + "\n")
-    (folder / "cgroup").write_text(KEEPER_CGROUP)
-    for name in ("stat", "status"):
-        (folder / name).symlink_to(f"/proc/{pid}/{name}")
+    shown = comm or Path(title.split(" ", maxsplit=1)[0]).name[:15]
+    (folder / "comm").write_text(shown + "\n")
+    (folder / "cgroup").write_text(cgroup)
+    (folder / "status").symlink_to(f"/proc/{pid}/status")
+    stat = _shown_stat(pid, aged_s=0.0, parent=1)
+    (folder / "stat").write_text(f"{pid} ({shown}{stat[stat.rindex(')') :]}")
     note_process(state, pid, title=title)
     point_proc(state, pid, folder)
 
@@ -102,8 +106,9 @@ def _refresh_stat(view: Path, pid: int, *, aged_s: float) -> None:
     if not view.is_symlink():
         with contextlib.suppress(OSError):
             before = view.read_text(encoding="utf-8", errors="replace")
-            parent = before[before.rindex(")") + 2 :].split()[PARENT_FIELD]
-            write_atomically(view, _shown_stat(pid, aged_s=aged_s, parent=int(parent)))
+            place = before.rindex(")")
+            fresh = _shown_stat(pid, aged_s=aged_s, parent=int(before[place + 2 :].split()[PARENT_FIELD]))
+            write_atomically(view, before[:place] + fresh[fresh.rindex(")") :])
 
 
 def _shown_stat(pid: int, *, aged_s: float, parent: int | None) -> str:
@@ -127,13 +132,14 @@ def _fill(folder: Path, state: Path, world: Mapping[str, Any], pid: int, *, aged
     for name in PASSED_THROUGH:
         if (real / name).exists():
             (folder / name).symlink_to(real / name)
+    surroundings = surroundings_of(state, pid)
     for name in RESOLVED:
-        (folder / name).symlink_to((real / name).readlink())
+        inside = name == "exe" and "container" in surroundings and not world["host"]["python"]
+        (folder / name).symlink_to(PYTHON_INSIDE if inside else (real / name).readlink())
     text = _status(world, pid)
     if text is None:
         raise ProcessLookupError(pid)
     (folder / "status").write_text(text)
-    surroundings = surroundings_of(state, pid)
     (folder / "cgroup").write_text(surroundings["cgroup"])
     (folder / "ns").mkdir()
     for name in SPACES:

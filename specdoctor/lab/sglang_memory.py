@@ -20,9 +20,14 @@ def used_gpus(args: Mapping[str, Any], env: Mapping[str, str], world: World) -> 
     visible = env.get("CUDA_VISIBLE_DEVICES", "")
     listed = [int(part) for part in visible.split(",") if part.strip().isdigit()]
     pool = [gpu for gpu in (listed or range(world.gpus.count)) if gpu < world.gpus.count]
-    first, step, ranks = int(args["base_gpu_id"]), int(args["gpu_id_step"]), int(args["tp_size"])
+    first, step, ranks = int(args["base_gpu_id"]), int(args["gpu_id_step"]), local_ranks(args)
     chosen = pool[first::step][:ranks]
     return tuple(chosen) if len(chosen) == ranks else None
+
+
+def local_ranks(args: Mapping[str, Any]) -> int:
+    """How many of the ranks run on this node."""
+    return max(int(args["tp_size"]) // max(int(args.get("nnodes") or 1), 1), 1)
 
 
 def free_memory(gpu: int, world: World, occupied: Occupancy) -> float:

@@ -9,7 +9,15 @@ from pathlib import Path
 from specdoctor.lab.python_library import PACKAGE_ROOT
 
 SHIMS = {"nvidia-smi": "nvidia_smi", "numactl": "numactl", "pip": "pip", "pip3": "pip"}
-KEEPERS = {"docker": "docker", "podman": "docker", "systemctl": "systemctl", "journalctl": "journalctl", "sudo": "sudo"}
+KEEPERS = {
+    "docker": "docker",
+    "podman": "docker",
+    "systemctl": "systemctl",
+    "journalctl": "journalctl",
+    "sudo": "sudo",
+    "kubectl": "kubectl",
+    **dict.fromkeys(("squeue", "scontrol", "scancel", "sbatch", "srun"), "slurm"),
+}
 HOST_TOOLS = ("hostname", "nproc", "lscpu", "dmesg", "taskset")
 
 _PROGRAM = (
@@ -34,3 +42,14 @@ def _write(state: Path, name: str, module: str, *, argv: str) -> None:
         encoding="utf-8",
     )
     path.chmod(0o755)
+
+
+def build_bare_path(state: Path, system: list[str]) -> None:
+    """A folder for PATH with this host's programs and the real computer's, but no Python and nothing that is one."""
+    folder = state / "bare-bin"
+    folder.mkdir(exist_ok=True)
+    for place in [str(state / "bin"), *system]:
+        for program in Path(place).glob("*"):
+            link = folder / program.name
+            if not program.name.startswith(("python", "pip", "sglang", "pypy")) and not link.is_symlink():
+                link.symlink_to(program)

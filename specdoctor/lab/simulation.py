@@ -27,12 +27,13 @@ from specdoctor.core.launch import (
 )
 from specdoctor.core.measurement import BenchPlan, BenchRecord, RequestRecord, WatchRecord
 from specdoctor.core.operations import OnProgress, Progress, SnapshotRequest
-from specdoctor.core.redact import redact, redact_argv, secrets_in_argv
+from specdoctor.core.redact import redact, redact_argv, secret_name, secrets_in_argv
 from specdoctor.core.server import ServerRef
 from specdoctor.lab.dead_server import crash_lines
 from specdoctor.lab.engine_core import EngineCore, Exit, resolve, startup_script
 from specdoctor.lab.engine_types import GenRequest, Resolved, StartupFailure
 from specdoctor.lab.past import Past, live_through, run_traffic
+from specdoctor.lab.simulated_keeping import ancestors, keeping_of
 from specdoctor.lab.world import World
 
 EPOCH_S = 1_771_000_000.0
@@ -40,7 +41,7 @@ COMPARED = ("argv", "env", "cwd", "affinity", "limits")
 CORRECT_KEYS = ("spec_num_correct_drafts", "spec_accepted_drafts", "spec_accept_token_num")
 PROPOSED_KEYS = ("spec_num_proposed_drafts", "spec_proposed_drafts", "spec_draft_token_num")
 HISTOGRAM_KEYS = ("spec_correct_drafts_histogram", "spec_accept_histogram")
-SHOWN_ENV = ("SGLANG_", "NCCL_", "CUDA_", "HF_HUB")
+SHOWN_ENV = ("SGLANG_", "NCCL_", "CUDA_", "HF_", "SLURM_", "KUBERNETES_SERVICE_HOST")
 
 
 class VirtualClock:
@@ -77,6 +78,7 @@ class SimulatedHost:
         self._launch = ORIGINAL
         self._touched = False
         self._done: dict[str, LaunchOutcome | RestoreOutcome] = {}
+        self._keeping = keeping_of(world, self._argv)
         self._boot()
 
     @property
@@ -170,16 +172,18 @@ class SimulatedHost:
                 ),
             ),
             http=http,
-            commands={"gpus": self._gpus()},
+            commands={"gpus": self._gpus(), **self._keeping.commands},
         )
 
     def _processes(self) -> tuple[ProcessFacts, ...]:
         argv = redact_argv(apply_change(self._argv, self._launch))
         log = self.world.expand(self.world.launch.log)
-        cgroup = "0::/user.slice/user-1000.slice/session-4.scope"
+        keeping = self._keeping
+        above = ancestors(keeping)
+        env = {**self._env, **keeping.env}
         launcher = ProcessFacts(
             pid=self._pid,
-            ppid=1,
+            ppid=above[0].pid if above else 1,
             start_ticks=self._ref.start_ticks,
             started_at=self.clock.now() - 60.0,
             uid=1000,
@@ -187,11 +191,12 @@ class SimulatedHost:
             comm="python3",
             state="S",
             argv=argv,
-            env_names=tuple(sorted(self._env)),
-            env={k: v for k, v in self._env.items() if k.startswith(SHOWN_ENV)},
+            env_names=tuple(sorted(env)),
+            env={k: "***" if secret_name(k) else redact(v) for k, v in env.items() if k.startswith(SHOWN_ENV)},
             cwd=self.world.expand(self.world.launch.cwd),
             exe=f"{self.world.engine.venv}/bin/python3",
-            cgroup=cgroup,
+            cgroup=keeping.cgroup,
+            container_id=keeping.container,
             cpus_allowed=f"0-{self.world.host.cpus - 1}",
             mems_allowed="0",
             stdout=log,
@@ -208,12 +213,12 @@ class SimulatedHost:
                 uid=1000,
                 comm=title[:15],
                 argv=(title,),
-                cgroup=cgroup,
+                cgroup=keeping.cgroup,
                 cpus_allowed=f"0-{self.world.host.cpus - 1}",
             )
             for i, title in enumerate([*titles, "sglang::detokenizer"])
         )
-        return (launcher, *children)
+        return (*above, launcher, *children)
 
     def _files(self) -> dict[str, FileFacts]:
         out: dict[str, FileFacts] = {}

@@ -214,14 +214,7 @@ class World(Frozen):
         Raises WorldError listing all faults, each with its key.
         """
         source = _locate(path)
-        try:
-            data = YAML(typ="safe").load(source.read_text(encoding="utf-8"))
-        except (OSError, YAMLError) as error:
-            raise WorldError(
-                f"{source}: {error}", tried=f"read {source}", next_step="give the path of a world file"
-            ) from error
-        if not isinstance(data, dict):
-            raise WorldError(f"{source}: a world is a mapping", next_step="see docs/lab.md for the format")
+        data = _read(source)
         try:
             return cls.model_validate(data)
         except ValidationError as error:
@@ -243,6 +236,33 @@ class World(Frozen):
         return out.replace("{models}", models).replace("{home}", home_dir)
 
 
+def _read(source: Path, seen: tuple[Path, ...] = ()) -> dict[str, Any]:
+    """The file's mapping, over that of the world that it is `like`. Raises WorldError."""
+    try:
+        data = YAML(typ="safe").load(source.read_text(encoding="utf-8"))
+    except (OSError, YAMLError) as error:
+        raise WorldError(
+            f"{source}: {error}", tried=f"read {source}", next_step="give the path of a world file"
+        ) from error
+    if not isinstance(data, dict):
+        raise WorldError(f"{source}: a world is a mapping", next_step="see docs/lab.md for the format")
+    base = data.pop("like", None)
+    if base is None:
+        return data
+    other = _locate(base if not str(base).endswith((".yaml", ".yml")) else source.parent / str(base))
+    if other in (source, *seen):
+        raise WorldError(f"{source}: like: the worlds {[p.stem for p in (*seen, source)]} are like each other")
+    merged: dict[str, Any] = _over(_read(other, (*seen, source)), data)
+    return merged
+
+
+def _over(below: Any, above: Any) -> Any:
+    """Mappings merge key by key; everything else is replaced."""
+    if not (isinstance(below, dict) and isinstance(above, dict)):
+        return above
+    return {**below, **{key: _over(below.get(key), value) for key, value in above.items()}}
+
+
 def _locate(path: str | Path) -> Path:
     given = Path(path)
     if given.suffix in {".yaml", ".yml"} or given.exists():
@@ -262,5 +282,8 @@ def builtin_worlds() -> tuple[str, ...]:
 
 
 def json_schema() -> Mapping[str, Any]:
-    """JSON schema of the world format, for editors."""
-    return World.model_json_schema()
+    """JSON schema of the world format, for editors. A world that is `like` another may leave out what that one says."""
+    form = World.model_json_schema()
+    like = {"type": "string", "title": "Like", "description": "a world by name, or the path of a file beside this one"}
+    asked = [{"required": ["like"]}, {"required": form.pop("required")}]
+    return {**form, "properties": {"like": like, **form["properties"]}, "anyOf": asked}

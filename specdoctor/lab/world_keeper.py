@@ -63,4 +63,71 @@ class SystemdKeeper(Frozen):
     access: Access = "login"
 
 
-Keeper = Annotated[PlainKeeper | ContainerKeeper | SystemdKeeper, Field(discriminator="kind")]
+class SlurmKeeper(Frozen):
+    """A batch job. `partition` and `nodes` as `squeue` shows them."""
+
+    kind: Literal["slurm"]
+    job_id: int = 48213
+    job_name: str = "sglang"
+    partition: str = "gpu"
+    nodes: tuple[str, ...] = ()
+    """Names of its nodes; empty: this host alone."""
+    account: str = "ml"
+    gres: str = "gpu:8"
+    time_limit: str = "2-00:00:00"
+
+
+class KubernetesKeeper(Frozen):
+    """A pod and the chain of its owners: ReplicaSet and Deployment, a StatefulSet, or nobody."""
+
+    kind: Literal["kubernetes"]
+    namespace: str = "default"
+    workload: Literal["Deployment", "StatefulSet", "none"] = "Deployment"
+    name: str = "sglang"
+    container: str = "sglang"
+    image: str = "lmsysorg/sglang:latest"
+    gpus: int = 8
+    start_s: float = 2.0
+
+
+class TmuxKeeper(Frozen):
+    """A window of a tmux session, whose server outlives every login."""
+
+    kind: Literal["tmux"]
+    session: str = "serve"
+
+
+class ShellLoopKeeper(Frozen):
+    """`while true; do ...; sleep N; done` in a shell."""
+
+    kind: Literal["shell-loop"]
+    pause_s: float = 2.0
+
+
+class SupervisorKeeper(Frozen):
+    """A process supervisor without a tool here: supervisord, runit's runsv, s6."""
+
+    kind: Literal["supervisor"]
+    title: str = "/usr/bin/python3 /usr/bin/supervisord -n -c /etc/supervisor/supervisord.conf"
+    pause_s: float = 1.0
+
+
+class RayKeeper(Frozen):
+    """A worker of a Ray node."""
+
+    kind: Literal["ray"]
+    title: str = "/opt/venv/lib/python3.12/site-packages/ray/core/src/ray/raylet/raylet --raylet_socket_name=/tmp/ray/r"
+
+
+Keeper = Annotated[
+    PlainKeeper
+    | ContainerKeeper
+    | SystemdKeeper
+    | SlurmKeeper
+    | KubernetesKeeper
+    | TmuxKeeper
+    | ShellLoopKeeper
+    | SupervisorKeeper
+    | RayKeeper,
+    Field(discriminator="kind"),
+]

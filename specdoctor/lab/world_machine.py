@@ -85,6 +85,7 @@ class Host(Frozen):
     cuda: str = "13.0"
     up_since_s: float = 1_900_000.0
     boot_s: float = 1.0
+    python: bool = True
     sudo: Literal["none", "password", "passwordless"] = "none"
     files: dict[str, str] = Field(default_factory=dict)
     dmesg: tuple[str, ...] = ()

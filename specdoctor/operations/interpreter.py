@@ -13,7 +13,7 @@ NO_PYTHON = 86
 # Takes the first Python 3.6 or later and becomes it, leaving standard input untouched: the one named, the usual names,
 # then that of any process (an engine's own). Without any it becomes the fall-back script, if there is one.
 _PICK = """
-for each in "$1" python3 python /usr/bin/python3 /usr/local/bin/python3; do
+for each in "$1" python3 python "${HOST_USR-/usr}/bin/python3" "${HOST_USR-/usr}/local/bin/python3"; do
     [ -n "$each" ] && command -v "$each" >/dev/null 2>&1 || continue
     "$each" -I -S -B -c 'import sys; sys.exit(sys.version_info < (3, 6))' </dev/null >/dev/null 2>&1 || continue
     exec "$each" -I -S -B -

@@ -16,6 +16,19 @@ from specdoctor.lab.world import World, builtin_worlds
 from tests.app.investigating import Scripted, run_of, simulated
 
 DOWN = {"server-down"}
+LIKE_ANOTHER = (
+    "in-docker",
+    "under-systemd",
+    "in-slurm",
+    "in-kubernetes",
+    "two-nodes",
+    "live-traffic",
+    "secret-in-argv",
+    "no-python",
+)
+"""Worlds that have another one's server under another keeper, or in other company."""
+
+OWN_SERVERS = tuple(name for name in builtin_worlds() if name not in LIKE_ANOTHER)
 
 
 def verdict_of(run: Run) -> Verdict:
@@ -28,7 +41,7 @@ def roles(run: Run) -> dict[str, tuple[str, Role]]:
     return {c.cause: (c.status, c.role) for c in run.ledger.verdict.causes}
 
 
-@pytest.mark.parametrize("name", builtin_worlds())
+@pytest.mark.parametrize("name", OWN_SERVERS)
 @pytest.mark.parametrize("seed", [0, 1])
 def test_no_world_is_answered_wrongly(name: str, seed: int) -> None:
     """Right, or honestly short of it; and the server is as it was."""
@@ -47,10 +60,27 @@ def test_no_world_is_answered_wrongly(name: str, seed: int) -> None:
     assert code == (5 if name in DOWN else 3 if verdict_of(run) is Verdict.NOT_ENOUGH_EVIDENCE else 0)
 
 
-@pytest.mark.parametrize("name", [n for n in builtin_worlds() if n != "kimi-k2.5-eagle3"])
+@pytest.mark.parametrize("name", [n for n in OWN_SERVERS if n != "kimi-k2.5-eagle3"])
 def test_these_worlds_are_decided(name: str) -> None:
     run, _ = simulated(name)
     assert verdict_of(run) is World.from_yaml(name).truth.verdict
+
+
+@pytest.mark.parametrize("name", LIKE_ANOTHER)
+def test_a_server_that_may_not_be_restarted_is_read_right_and_left_alone(name: str) -> None:
+    """The fault is found everywhere; what it explains is known where a restart was possible, and nowhere guessed."""
+    run, code = simulated(name)
+    world, found = World.from_yaml(name), roles(run)
+    assert found["CFG-5"][0] == "supported"
+    assert run.scene is not None
+    assert run.scene.view is not None
+    keeper = run.scene.view.keeper
+    if keeper.restartable and world.live_traffic is None:
+        assert (verdict_of(run), code, run.ledger.restored) == (world.truth.verdict, 0, True)
+        return
+    assert (verdict_of(run), code, run.ledger.restarts) == (Verdict.NOT_ENOUGH_EVIDENCE, 3, 0)
+    assert run.ledger.verdict is not None
+    assert world.live_traffic is not None or keeper.by_hand in dict(run.ledger.verdict.lines)["do now"]
 
 
 def test_the_tempting_fault_is_real_and_does_not_explain() -> None:
