@@ -12,6 +12,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from specdoctor.core.errors import UsageError
+
 if TYPE_CHECKING:
     from specdoctor.app.preflight import Finding
     from specdoctor.app.run import Run
@@ -92,19 +94,31 @@ def connect_operations(
     *,
     ssh_config: Path | None = None,
     ssh_transport: SshTransport = "auto",
+    via: str | None = None,
+    sudo: bool = False,
     accept_new: bool = False,
     interpreter: str | None = None,
     grace_s: float | None = None,
     ask_passphrase: AskPassphrase | None = None,
     on_notice: Notice | None = None,
 ) -> Operations:
-    """Log in to `target` and offer what can be done there. Raises UsageError and the subclasses of TargetError.
+    """Log in to `target`, or into a container on it, and offer what can be done there.
 
-    `grace_s` is how long the guard of a changed server waits for a word from us (its default if None).
+    `grace_s` is how long the guard of a changed server waits for a word from us (its default if None). Raises
+    UsageError and the subclasses of TargetError.
     """
+    from specdoctor.core.via import parse_via
+    from specdoctor.operations.container import ContainerOperations
     from specdoctor.operations.remote import RemoteOperations
     from specdoctor.transports.connect import connect
+    from specdoctor.transports.via import ViaHost
 
+    place = parse_via(via) if via is not None else None
+    if place is not None and sudo:
+        raise UsageError(
+            "--sudo reads on the host itself, --via from inside a container: only one of them can be meant",
+            next_step="leave out one; from the host, --sudo also sees what runs in its containers",
+        )
     host = connect(
         target,
         config_file=str(ssh_config) if ssh_config else None,
@@ -113,8 +127,13 @@ def connect_operations(
         ask_passphrase=ask_passphrase,
         on_notice=on_notice,
     )
+    if place is not None:
+        inside = ViaHost(host, place)
+        return ContainerOperations(inside, via=place, target=target, clock=WallClock(), interpreter=interpreter)
     given = {} if grace_s is None else {"grace_s": grace_s}
-    return RemoteOperations(host, target=target, clock=WallClock(), interpreter=interpreter, who=_who_asks(), **given)
+    return RemoteOperations(
+        host, target=target, clock=WallClock(), interpreter=interpreter, who=_who_asks(), sudo=sudo, **given
+    )
 
 
 def connect_custody(

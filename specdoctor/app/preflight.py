@@ -7,6 +7,7 @@ from typing import Literal
 
 from specdoctor.app.scene import held_text, resume_line, test_launch_of
 from specdoctor.app.surroundings import surroundings_text
+from specdoctor.app.unread import BY_SUDO, refused_reads
 from specdoctor.core.facts import Facts, ProcessFacts
 from specdoctor.core.model import Frozen
 from specdoctor.core.redact import redact_argv
@@ -55,12 +56,14 @@ def _gpus(facts: Facts) -> Finding:
 
 
 def _problems(facts: Facts) -> list[Finding]:
-    if not facts.problems:
+    refused = refused_reads(facts)
+    problems = (*refused, *facts.problems)
+    if not problems:
         return [Finding(name="permissions", state="ok", text="everything asked for could be read")]
-    shown = "; ".join(facts.problems[:SHOWN_PROBLEMS])
-    more = len(facts.problems) - SHOWN_PROBLEMS
+    shown = "; ".join(problems[:SHOWN_PROBLEMS])
+    more = len(problems) - SHOWN_PROBLEMS
     text = shown + (f"; and {more} more" if more > 0 else "")
-    then = "log in as the server's own user, or allow it to read these"
+    then = BY_SUDO if refused else "log in as the server's own user, or allow it to read these"
     return [Finding(name="permissions", state="no", text=text, then=then)]
 
 

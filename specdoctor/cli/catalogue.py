@@ -63,6 +63,8 @@ def check(
     accept_new_host_key: opt.AcceptNew = False,
     ssh_config: opt.SshConfig = None,
     ssh: opt.Ssh = None,
+    via: opt.Via = None,
+    sudo: opt.Sudo = False,
     interpreter: opt.Interpreter = None,
     targets: opt.TargetsFile = None,
     json: opt.Json = False,
@@ -87,6 +89,8 @@ def check(
         accept_new=accept_new_host_key,
         ssh_config=ssh_config,
         ssh_transport=ssh,
+        via=via,
+        sudo=sudo,
         interpreter=interpreter,
     ) as seen:
         observations = chosen.judge(seen.scene())

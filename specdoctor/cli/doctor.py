@@ -23,6 +23,8 @@ def doctor(
     accept_new_host_key: opt.AcceptNew = False,
     ssh_config: opt.SshConfig = None,
     ssh: opt.Ssh = None,
+    via: opt.Via = None,
+    sudo: opt.Sudo = False,
     interpreter: opt.Interpreter = None,
     targets: opt.TargetsFile = None,
     json: opt.Json = False,
@@ -48,6 +50,8 @@ def doctor(
         accept_new=accept_new_host_key,
         ssh_config=ssh_config,
         ssh_transport=ssh,
+        via=via,
+        sudo=sudo,
         interpreter=interpreter,
     ) as seen:
         found, servers = assembly.preflight(seen.facts, engine=seen.named.engine, meant=seen.named.launch)

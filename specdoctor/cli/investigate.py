@@ -38,6 +38,8 @@ def investigate(
     accept_new_host_key: opt.AcceptNew = False,
     ssh_config: opt.SshConfig = None,
     ssh: opt.Ssh = None,
+    via: opt.Via = None,
+    sudo: opt.Sudo = False,
     interpreter: opt.Interpreter = None,
     targets: opt.TargetsFile = None,
     resume: Annotated[
@@ -88,6 +90,8 @@ def investigate(
         "log": log,
         "ssh_config": ssh_config,
         "ssh_transport": ssh,
+        "via": via,
+        "sudo": sudo or None,
         "interpreter": interpreter,
         "facts": facts,
     }
@@ -197,6 +201,8 @@ def _operations(transport: str, settings: RunSettings, *, accept_new: bool) -> O
         transport,
         ssh_config=Path(settings.ssh_config) if settings.ssh_config else None,
         ssh_transport=settings.ssh_transport,
+        via=settings.via,
+        sudo=settings.sudo,
         accept_new=accept_new,
         interpreter=settings.interpreter,
         grace_s=settings.grace_s,

@@ -47,6 +47,8 @@ def look(
     accept_new: bool,
     ssh_config: Path | None,
     ssh_transport: SshTransport | None,
+    via: str | None,
+    sudo: bool,
     interpreter: str | None,
 ) -> Iterator[Look]:
     """Log in and take one snapshot; the connection stays open inside."""
@@ -61,6 +63,8 @@ def look(
         "interpreter": interpreter,
         "ssh_config": str(ssh_config) if ssh_config else None,
         "ssh_transport": ssh_transport,
+        "via": via,
+        "sudo": sudo or None,
     }
     target = target.model_copy(update={k: v for k, v in over.items() if v is not None})
     say(f"specdoctor: logging in to {target.transport}")
@@ -68,6 +72,8 @@ def look(
         target.transport,
         ssh_config=Path(target.ssh_config) if target.ssh_config else None,
         ssh_transport=target.ssh_transport or "auto",
+        via=target.via,
+        sudo=bool(target.sudo),
         accept_new=accept_new,
         interpreter=target.interpreter,
         ask_passphrase=ask_passphrase if on_terminal() else None,

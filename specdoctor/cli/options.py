@@ -46,6 +46,18 @@ Ssh = Annotated[
         show_default=False,
     ),
 ]
+Via = Annotated[
+    str | None,
+    typer.Option(
+        "--via",
+        metavar="CONTAINER",
+        help="Look from inside a container of the host: docker:NAME, podman:NAME, kubectl:NAMESPACE/POD[/CONTAINER].",
+        show_default=False,
+    ),
+]
+Sudo = Annotated[
+    bool, typer.Option("--sudo", help="Read with sudo -n what this account may not; nothing else runs under it.")
+]
 AcceptNew = Annotated[
     bool,
     typer.Option(

@@ -22,6 +22,8 @@ def probe(
     accept_new_host_key: opt.AcceptNew = False,
     ssh_config: opt.SshConfig = None,
     ssh: opt.Ssh = None,
+    via: opt.Via = None,
+    sudo: opt.Sudo = False,
     interpreter: opt.Interpreter = None,
     targets: opt.TargetsFile = None,
 ) -> None:
@@ -38,6 +40,7 @@ def probe(
     if print_program:
         _print_program(target, server_port, log or [])
         return
+    from specdoctor.app.unread import BY_SUDO, refused_reads
     from specdoctor.cli.looking import look
 
     with look(
@@ -48,11 +51,16 @@ def probe(
         accept_new=accept_new_host_key,
         ssh_config=ssh_config,
         ssh_transport=ssh,
+        via=via,
+        sudo=sudo,
         interpreter=interpreter,
     ) as seen:
         print(seen.facts.model_dump_json(by_alias=True, indent=2), flush=True)
-        for problem in seen.facts.problems:
+        refused = refused_reads(seen.facts)
+        for problem in (*refused, *seen.facts.problems):
             say(f"not read: {problem}")
+        if refused:
+            say(f"  next     {BY_SUDO}")
 
 
 def _print_program(target: str | None, server_port: int | None, logs: list[str]) -> None:

@@ -37,6 +37,8 @@ def settings_of(target: Target, given: dict[str, Any]) -> RunSettings:
         "engine": checked_engine(target.engine),
         "ssh_config": _whole(_first(given.get("ssh_config"), target.ssh_config)),
         "ssh_transport": _first(given.get("ssh_transport"), target.ssh_transport),
+        "via": _first(given.get("via"), target.via),
+        "sudo": _first(given.get("sudo"), target.sudo),
         "facts_file": _whole(given.get("facts")),
     }
     return RunSettings(**{name: value for name, value in wanted.items() if value is not None})

@@ -15,6 +15,7 @@ from specdoctor.core.errors import UsageError
 from specdoctor.core.faults import Fault, explained, nearest, refusal
 from specdoctor.core.model import Frozen
 from specdoctor.core.reach import SshTransport
+from specdoctor.core.via import parse_via
 
 FILE_NAME = "specdoctor.toml"
 Words = tuple[str, ...]
@@ -65,6 +66,8 @@ class Target(Frozen):
     interpreter: str | None = None
     ssh_config: str | None = None
     ssh_transport: SshTransport | None = None
+    via: str | None = None
+    sudo: bool | None = None
     server_port: Annotated[int, Field(ge=1, le=65535)] | None = None
     logs: Words = ()
     concurrency: Annotated[int, Field(ge=1)] | None = None
@@ -81,6 +84,14 @@ class Target(Frozen):
         if ":" not in value:
             raise ValueError(f'"{value}" is no way to a host; write ssh://[user@]host[:port] or local:')
         return value
+
+    @field_validator("via")
+    @classmethod
+    def _container(cls, value: str | None) -> str | None:
+        try:
+            return None if value is None else str(parse_via(value))
+        except UsageError as error:
+            raise ValueError(error.message) from error
 
     @property
     def config_files(self) -> Words:

@@ -22,8 +22,8 @@ class RunSettings(Frozen):
 
     `allow` is the highest tier permitted without asking. Budgets: `max_restarts` counts every start, the restoring
     one included; `max_minutes` is wall time. `grace_s` is how long the guard on the host waits for a word from us
-    before it puts a changed server back. `ssh_config`, `ssh_transport` and `facts_file` say how the target was reached,
-    `engine` is the only one to look for (None: any).
+    before it puts a changed server back. `ssh_config`, `ssh_transport`, `via` (a container), `sudo` and `facts_file`
+    say how the target was reached, `engine` is the only one to look for (None: any).
     """
 
     symptom: str = ""
@@ -52,6 +52,8 @@ class RunSettings(Frozen):
     engine: str | None = None
     ssh_config: str | None = None
     ssh_transport: SshTransport = "auto"
+    via: str | None = None
+    sudo: bool = False
     facts_file: str | None = None
 
 

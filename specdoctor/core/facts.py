@@ -27,7 +27,10 @@ class CommandFacts(Raw):
 
 
 class HostFacts(Raw):
-    """The machine itself. Times are seconds since the epoch by the host's own clock."""
+    """The machine itself. Times are seconds since the epoch by the host's own clock.
+
+    `user` and `uid` are those of the log-in, also where the facts were read with `privileged` rights (sudo).
+    """
 
     hostname: str = ""
     now: float = 0.0
@@ -43,6 +46,7 @@ class HostFacts(Raw):
     interpreter: str = ""
     user: str = ""
     uid: int | None = None
+    privileged: bool = False
     numa_nodes: dict[str, str] = Field(default_factory=dict)
     cpu_governor: str | None = None
     hypervisor: str | None = None
@@ -130,7 +134,7 @@ class HttpReply(Raw):
 
 
 class Facts(Raw):
-    """Everything that one probe saw, in one remote command."""
+    """Everything that one probe saw, in one remote command. `via` names the container it was sent into, if any."""
 
     schema_id: str = Field(default=FACTS_SCHEMA, alias="schema")
     taken_at: float = 0.0
@@ -143,5 +147,6 @@ class Facts(Raw):
     http: dict[str, dict[str, HttpReply]] = Field(default_factory=dict)
     commands: dict[str, CommandFacts] = Field(default_factory=dict)
     problems: tuple[str, ...] = ()
+    via: str | None = None
 
     model_config = ConfigDict(frozen=True, extra="ignore", populate_by_name=True)

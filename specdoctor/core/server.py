@@ -141,7 +141,7 @@ class LogReading(Frozen):
 
 KeeperKind = Literal[
     "plain", "docker", "podman", "systemd", "slurm", "kubernetes", "ray", "multi-node", "disaggregation", "router",
-    "supervisor", "loop", "tmux", "screen", "unknown",
+    "supervisor", "loop", "tmux", "screen", "via", "unknown",
 ]  # fmt: skip
 
 

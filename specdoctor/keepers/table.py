@@ -18,10 +18,12 @@ from specdoctor.keepers import (
     supervisor,
     systemd,
     terminal,
+    via,
 )
 from specdoctor.keepers.row import Row, Seen, ancestors_of
 
 ROWS: tuple[Row, ...] = (
+    via.row,
     kubernetes.row,
     slurm.row,
     nodes.row,

@@ -9,7 +9,8 @@ from pydantic import JsonValue
 
 from specdoctor.core.errors import PolicyError, TargetError
 from specdoctor.core.host import CommandResult, Host
-from specdoctor.operations.interpreter import NO_PYTHON, picking, running
+from specdoctor.operations.interpreter import NO_PYTHON, picking, picking_as_root, running
+from specdoctor.operations.privileged import under_sudo, why_no_sudo
 from specdoctor.operations.programs import ProgramName, program_text
 
 Document = dict[str, JsonValue]
@@ -33,17 +34,21 @@ class Refused(Exception):
 
 
 class Conversation:
-    """Programs run on one host, with the interpreter remembered once it is known."""
+    """Programs run on one host, with the interpreter remembered once it is known.
 
-    def __init__(self, host: Host, *, interpreter: str | None, target: str) -> None:
+    With `look_as_root` the probe, which only reads, runs under sudo.
+    """
+
+    def __init__(self, host: Host, *, interpreter: str | None, target: str, look_as_root: bool = False) -> None:
         self.host = host
         self.target = target
         self._configured = interpreter
+        self._look_as_root = look_as_root
         self._known: str | None = None
 
     def remember(self, interpreter: str) -> None:
-        """The Python that has just answered; later programs go straight to it."""
-        self._known = interpreter or self._known
+        """The Python that has just answered; later programs go straight to it, unless it was found as root."""
+        self._known = self._known if self._look_as_root else interpreter or self._known
 
     def run(
         self,
@@ -55,12 +60,24 @@ class Conversation:
         fallback: str = "",
         arguments: tuple[str, ...] = (),
     ) -> CommandResult:
-        """One remote command; its result whatever the exit code."""
+        """One remote command; its result whatever the exit code. Raises TargetError where root is refused to a look."""
+        if name == "probe" and self._look_as_root:
+            return self._run_as_root(name, params, timeout_s=timeout_s, fallback=fallback, arguments=arguments)
         argv = (
             running(self._known) if self._known else picking(self._configured, fallback=fallback, arguments=arguments)
         )
         text = program_text(name, params).encode("ascii")
         return self.host.run(argv, stdin=text, timeout_s=timeout_s, on_line=on_line)
+
+    def _run_as_root(
+        self, name: ProgramName, params: Document, *, timeout_s: float, fallback: str, arguments: tuple[str, ...]
+    ) -> CommandResult:
+        argv = under_sudo(picking_as_root(self._configured, fallback=fallback, arguments=arguments))
+        result = self.host.run(argv, stdin=program_text(name, params).encode("ascii"), timeout_s=timeout_s)
+        refused = why_no_sudo(result, target=self.target)
+        if refused is not None:
+            raise refused
+        return result
 
     def ask(
         self,

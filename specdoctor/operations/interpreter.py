@@ -31,6 +31,8 @@ shift 2
 exec sh -c "$script" specdoctor-probe "$@"
 """
 
+_PICK_AS_ROOT = _PICK[: _PICK.index("seen=")] + _PICK[_PICK.index('[ -n "$2" ]') :]
+
 
 def picking(configured: str | None, *, fallback: str = "", arguments: Sequence[str] = ()) -> tuple[str, ...]:
     """A command that runs the program on its standard input with the best Python of the host.
@@ -38,6 +40,11 @@ def picking(configured: str | None, *, fallback: str = "", arguments: Sequence[s
     `fallback` is a shell script run with `arguments` where there is none; without it the exit code is `NO_PYTHON`.
     """
     return ("sh", "-c", _PICK, "specdoctor-probe", configured or "", fallback, *arguments)
+
+
+def picking_as_root(configured: str | None, *, fallback: str = "", arguments: Sequence[str] = ()) -> tuple[str, ...]:
+    """As `picking`, for a command that runs as root: no Python that another user could have put there is taken."""
+    return ("sh", "-c", _PICK_AS_ROOT, "specdoctor-probe", configured or "", fallback, *arguments)
 
 
 def running(interpreter: str) -> tuple[str, ...]:

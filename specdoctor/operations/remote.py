@@ -42,7 +42,8 @@ class RemoteOperations:
     `interpreter` is the Python on the host where it is not to be found by itself. A guard on the host puts the original
     back when nobody was in touch for `grace_s`; while a server is changed a thread keeps in touch. `who` is told to
     others who want the same server. A link that breaks is borne for `patience_s`. `expected_start_s` is how long a
-    start took before, for the time left; each start that succeeds replaces it.
+    start took before, for the time left; each start that succeeds replaces it. With `sudo` the read-only probe, and
+    nothing else, runs as root.
     """
 
     def __init__(
@@ -56,6 +57,7 @@ class RemoteOperations:
         who: str = "somebody",
         expected_start_s: float | None = None,
         patience_s: float = LINK_PATIENCE_S,
+        sudo: bool = False,
     ) -> None:
         self._host = host
         self._clock = clock
@@ -64,7 +66,7 @@ class RemoteOperations:
         self._who = who
         self._guard_seen: float | None = None
         self._patience = Patience(clock, patience_s)
-        self._talk = Conversation(host, interpreter=interpreter, target=target)
+        self._talk = Conversation(host, interpreter=interpreter, target=target, look_as_root=sudo)
         self._heartbeat = Heartbeat(self._talk, interval_s=min(grace_s / 4.0, LONGEST_PAUSE_S))
         self.expected_start_s = expected_start_s
 

@@ -190,3 +190,9 @@ def test_every_kind_has_one_row_with_all_its_sentences() -> None:
     for row in table.ROWS:
         for sentence in (row.title, row.recognised_by, row.restart, row.way_back, row.refused_when, row.by_hand):
             assert sentence.strip(), row.kind
+
+
+def test_a_server_reached_through_a_container_is_left_alone_whatever_else_it_is() -> None:
+    process = server()
+    keeper = keeper_of(facts(process, via="docker:prod"), process, {}, port=30000)
+    assert (keeper.kind, keeper.restartable, keeper.by_hand) == ("via", False, "docker inspect prod")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -107,6 +108,17 @@ class SshHome:
             ask_passphrase=ask_passphrase,
             on_notice=self.notices.append,
         )
+
+
+SHIMS = Path(__file__).with_name("shims")
+"""docker, podman and kubectl that run commands on this machine, with the words of the real ones."""
+
+
+@contextmanager
+def shims_on_path() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PATH", str(SHIMS), prepend=os.pathsep)
+        yield
 
 
 @pytest.fixture(scope="session")

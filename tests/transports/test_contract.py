@@ -1,4 +1,4 @@
-"""The contract kept by each transport: in-process SSH, a real sshd by paramiko and by ssh itself, and this machine."""
+"""The contract kept by each transport: in-process SSH, a real sshd (paramiko and ssh), this machine, a container."""
 
 from __future__ import annotations
 
@@ -8,16 +8,22 @@ from contextlib import ExitStack
 import pytest
 
 from specdoctor.core.host import Host
+from specdoctor.core.via import parse_via
 from specdoctor.transports.local import LocalHost
-from tests.transports.conftest import Keys, SshHome
+from specdoctor.transports.via import ViaHost
+from tests.transports.conftest import Keys, SshHome, shims_on_path
 from tests.transports.host_contract import HostContract, Subject
 
 
-@pytest.fixture(scope="module", params=["in-process", "sshd", "openssh", "local"])
+@pytest.fixture(scope="module", params=["in-process", "sshd", "openssh", "local", "docker"])
 def subject(request: pytest.FixtureRequest, keys: Keys, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Subject]:
     with ExitStack() as stack:
         if request.param == "local":
             yield Subject(stack.enter_context(LocalHost()))
+            return
+        if request.param == "docker":
+            stack.enter_context(shims_on_path())
+            yield Subject(ViaHost(LocalHost(), parse_via("docker:app")))
             return
         server = request.getfixturevalue("in_process" if request.param == "in-process" else "openssh").server
         home = SshHome(tmp_path_factory.mktemp("ssh"))
@@ -32,7 +38,7 @@ class TestHost(HostContract):
 
 
 def test_a_host_has_a_name(subject: Subject) -> None:
-    assert subject.host.name in {"target", "local"}
+    assert subject.host.name in {"target", "local", "docker:app on local"}
 
 
 def conforms(make: Callable[[], Host]) -> Host:

@@ -6,7 +6,7 @@ import platform
 import re
 import sys
 import time
-from typing import Any, Dict, Optional
+from typing import Any, Dict, Optional, Tuple
 
 from specdoctor.remote.parts.procfs import PROC, SYS, boot_time, first_line, read_text
 
@@ -46,16 +46,21 @@ def _hypervisor() -> Optional[str]:
     return None
 
 
-def _user() -> str:
+def _login() -> Tuple[str, int]:
+    """Name and id of whoever logged in, also under sudo."""
+    name, uid = os.environ.get("SUDO_USER", ""), os.environ.get("SUDO_UID", "")
+    if os.getuid() == 0 and name and uid.isdigit():
+        return name, int(uid)
     try:
-        return getpass.getuser()
+        return getpass.getuser(), os.getuid()
     except (KeyError, OSError):
-        return str(os.getuid())
+        return str(os.getuid()), os.getuid()
 
 
 def read_host() -> Dict[str, Any]:
     load = (first_line(PROC + "/loadavg") or "").split()
     system = os.uname()
+    user, uid = _login()
     return {
         "hostname": first_line(PROC + "/sys/kernel/hostname") or system.nodename,
         "now": time.time(),
@@ -69,8 +74,9 @@ def read_host() -> Dict[str, Any]:
         "mem_available_kb": _memory_kb("MemAvailable"),
         "python": platform.python_version(),
         "interpreter": sys.executable or "",
-        "user": _user(),
-        "uid": os.getuid(),
+        "user": user,
+        "uid": uid,
+        "privileged": uid != os.geteuid(),
         "numa_nodes": _numa_nodes(),
         "cpu_governor": first_line(SYS + "/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
         "hypervisor": _hypervisor(),
