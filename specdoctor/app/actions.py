@@ -429,10 +429,12 @@ def last_start_s(run: Run) -> float | None:
 
 
 def _relaunch(run: Run, action: str, move: Relaunch) -> Outcome:
+    assert run.scene is not None
     order = LaunchOrder(
         run=run.id,
         action=action,
         server=_server(run),
+        keeper=run.scene.view.keeper.through,
         change=move.change,
         rules=_rules(run),
         ready_timeout_s=ready_timeout_s(run),

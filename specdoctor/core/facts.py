@@ -133,6 +133,17 @@ class HttpReply(Raw):
     error: str | None = None
 
 
+class KeptFacts(Raw):
+    """How one server is kept, as its keeper says: `obstacles` forbid a restart, `remarks` say what comes with one."""
+
+    pid: int
+    kind: str
+    name: str = ""
+    scope: str = "system"
+    obstacles: tuple[str, ...] = ()
+    remarks: tuple[str, ...] = ()
+
+
 class Facts(Raw):
     """Everything that one probe saw, in one remote command. `via` names the container it was sent into, if any."""
 
@@ -146,6 +157,7 @@ class Facts(Raw):
     logs: tuple[LogFacts, ...] = ()
     http: dict[str, dict[str, HttpReply]] = Field(default_factory=dict)
     commands: dict[str, CommandFacts] = Field(default_factory=dict)
+    kept: tuple[KeptFacts, ...] = ()
     problems: tuple[str, ...] = ()
     via: str | None = None
 

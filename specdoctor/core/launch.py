@@ -7,7 +7,7 @@ from typing import Literal
 from pydantic import Field, JsonValue
 
 from specdoctor.core.model import Frozen
-from specdoctor.core.server import ServerRef
+from specdoctor.core.server import KeeperRef, ServerRef
 
 
 class LaunchChange(Frozen):
@@ -87,6 +87,7 @@ class LaunchOrder(Frozen):
     run: str
     action: str
     server: ServerRef
+    keeper: KeeperRef = KeeperRef()
     change: LaunchChange
     rules: ReadyRules
     ready_timeout_s: float

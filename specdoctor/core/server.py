@@ -145,10 +145,23 @@ KeeperKind = Literal[
 ]  # fmt: skip
 
 
+class KeeperRef(Frozen):
+    """By whom the server is stopped and started: a unit or a container by its name, nobody for a plain process."""
+
+    kind: Literal["plain", "systemd", "docker", "podman"] = "plain"
+    name: str = ""
+    scope: Literal["system", "user"] = "system"
+
+
 class Keeper(Frozen):
-    """Who keeps the server alive, and so whether a restart can be undone without asking anybody."""
+    """Who keeps the server alive, and so whether a restart can be undone without asking anybody.
+
+    `through` is what carries a restart out; `remarks` say what comes with one.
+    """
 
     kind: KeeperKind
+    through: KeeperRef = KeeperRef()
+    remarks: tuple[str, ...] = ()
     detail: str = ""
     restartable: bool = False
     reason: str = ""

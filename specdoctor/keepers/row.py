@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from specdoctor.core.facts import Facts, ProcessFacts
+from specdoctor.core.facts import Facts, KeptFacts, ProcessFacts
 from specdoctor.core.server import Keeper, KeeperKind, LaunchTraits
 
 
@@ -41,6 +41,12 @@ NOTHING_CHANGED = "nothing is changed"
 def refused(kind: KeeperKind, detail: str, reason: str, by_hand: str) -> Keeper:
     """A keeper whose server specdoctor leaves alone, with the reason and the line for a person."""
     return Keeper(kind=kind, detail=detail, restartable=False, reason=reason, by_hand=by_hand)
+
+
+def kept_by(seen: Seen, kind: str, name: str) -> KeptFacts | None:
+    """What the keeper itself said about the server; None where it was not asked."""
+    of_this = [kept for kept in seen.facts.kept if kept.pid == seen.process.pid]
+    return next((kept for kept in of_this if (kept.kind, kept.name) == (kind, name)), None)
 
 
 def ancestors_of(facts: Facts, process: ProcessFacts) -> Iterator[ProcessFacts]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from specdoctor.core.server import Keeper
-from specdoctor.keepers.row import NOT_RESTARTED, NOTHING_CHANGED, Row, Seen, refused
+from specdoctor.core.server import Keeper, KeeperRef
+from specdoctor.keepers.row import Row, Seen, kept_by, refused
 
 _SERVICE = re.compile(r"([\w@.\\:-]+\.service)(?:/|$)")
 # Services in whose cgroup a process merely happens to be: log-in, remote shells, timers, the user's own manager.
@@ -22,13 +22,17 @@ def recognise(seen: Seen) -> Keeper | None:
         return None
     unit = names[-1]
     restart = _unit_restart(seen, unit)
-    user = " --user" if "/user@" in cgroup else ""
-    return refused(
-        "systemd",
-        unit + (f", Restart={restart}" if restart else ""),
-        f"systemd keeps it ({unit}) and starts it with the unit's own line",
-        f"systemctl{user} edit --full {unit} (change the arguments), then systemctl{user} restart {unit}",
-    )
+    own = "/user@" in cgroup
+    user = " --user" if own else ""
+    detail = unit + (f", Restart={restart}" if restart else "")
+    by_hand = f"systemctl{user} edit --full {unit} (change the arguments), then systemctl{user} restart {unit}"
+    kept = kept_by(seen, "systemd", unit)
+    if kept is None:
+        return refused("systemd", detail, f"systemd keeps it ({unit}), and what the unit is was not read", by_hand)
+    if kept.obstacles:
+        return refused("systemd", detail, f"systemd keeps it ({unit}), and {'; '.join(kept.obstacles)}", by_hand)
+    through = KeeperRef(kind="systemd", name=unit, scope="user" if own else "system")
+    return Keeper(kind="systemd", detail=detail, restartable=True, through=through, remarks=kept.remarks)
 
 
 def _unit_restart(seen: Seen, unit: str) -> str:
@@ -44,9 +48,13 @@ row = Row(
     kind="systemd",
     title="systemd unit, the system's or a user's",
     recognised_by="`NAME.service` in its cgroup, other than that of a log-in or a timer",
-    restart=NOT_RESTARTED,
-    way_back=NOTHING_CHANGED,
-    refused_when="always",
+    restart="`systemctl stop`, a transient drop-in with the changed `ExecStart=`, an own log and `Restart=no`, "
+    "`daemon-reload`, `systemctl start`",
+    way_back="the drop-in is removed, `daemon-reload`, `systemctl start`; the unit's own files are never written, and "
+    "a reboot removes the drop-in by itself",
+    refused_when="this login may not change the unit (no root and no `sudo -n`), the unit is transient, of another "
+    "type than simple, exec, notify or idle, socket-activated or changed on disk, or its `ExecStart` is not the "
+    "running command (several, or a shell's script)",
     by_hand="`systemctl edit --full UNIT`, then `systemctl restart UNIT`",
     recognise=recognise,
 )

@@ -29,6 +29,8 @@ from specdoctor.lab.proc_view import KEEPER_CGROUP, hide_process, show_process, 
 from specdoctor.lab.python_library import PACKAGE_ROOT
 
 POLL_S = 0.03
+KEPT_UMASK = 0o022
+"""What containers and units start with, whatever the umask of the login that asked for it."""
 KEEPER_START_S = 10.0
 LONG_RUN_S = 10.0
 MOST_DELAY_S = 60.0
@@ -219,6 +221,7 @@ def descendants(root: int) -> list[int]:
 def keep(state_text: str, name: str) -> None:
     """Run the command, again whenever it ends as the policy says, until it is wanted down. The keeper's own program."""
     state, own = Path(state_text), os.getpid()
+    os.umask(KEPT_UMASK)
     ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1)
     record = change_record(state, name, keeper=[own, start_ticks(own)])
     note_surroundings(state, own, record["surroundings"])

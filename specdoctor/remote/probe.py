@@ -24,6 +24,7 @@ from specdoctor.remote.parts.engine_processes import (
 )
 from specdoctor.remote.parts.host_facts import read_host
 from specdoctor.remote.parts.interpreter_packages import import_path, interpreter_of, read_packages, root_of
+from specdoctor.remote.parts.keeping import kept_facts
 from specdoctor.remote.parts.local_http import endpoint_of, get
 from specdoctor.remote.parts.model_files import config_words, files_of_server, read_file
 from specdoctor.remote.parts.procfs import (
@@ -155,6 +156,16 @@ def keeper_commands(described: List[Dict[str, Any]], servers: List[Server]) -> D
     return found
 
 
+def kept_servers(servers: List[Server], stats: Dict[int, Stat]) -> List[Dict[str, Any]]:
+    """How each server is kept, and what stands in the way of a restart through its keeper."""
+    found = []
+    for server in servers:
+        cgroup = (read_text(proc_path(server.pid, "cgroup")) or "").strip()
+        kept = kept_facts(stats[server.pid], cgroup, container_of(server.pid, cgroup))
+        found += [kept] if kept else []
+    return found
+
+
 def no_command(name: str) -> Dict[str, Any]:
     return {"argv": [name], "exit_code": None, "stdout": "", "error": "could not be read"}
 
@@ -177,6 +188,7 @@ def look(params: Dict[str, Any]) -> Dict[str, Any]:
             "packages": lambda: packages_of(servers),
             "files": lambda: files_of(servers, list(params["files"])),
             "logs": lambda: logs_of(servers, list(params["logs"]), int(params["log_bytes"]), problems),
+            "kept": lambda: kept_servers(servers, stats),
             "http": lambda: [ask_server(server, ports, timeout_s, problems) for server in asked],
         },
         problems,
@@ -194,6 +206,7 @@ def look(params: Dict[str, Any]) -> Dict[str, Any]:
         "logs": read.get("logs") or [],
         "http": {port: replies for each in read.get("http") or [] for port, replies in each.items()},
         "commands": commands,
+        "kept": read.get("kept") or [],
         "problems": problems,
     }
     masked: Dict[str, Any] = mask_all(facts, spellings(secrets))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from specdoctor.core.facts import CommandFacts, Facts, ProcessFacts
+from specdoctor.core.facts import CommandFacts, Facts, KeptFacts, ProcessFacts
 from specdoctor.core.server import Keeper
 from specdoctor.engines.sglang_traits import traits_of
 from specdoctor.keepers import table
@@ -169,6 +169,30 @@ def test_a_terminal_that_outlives_its_user_is_no_obstacle_while_its_shell_waits(
     assert "bash (pid 50)" in keeper.detail
     alone = server(ppid=40)
     assert not keeper_of(facts(alone, terminal), alone, {}, port=30000).restartable
+
+
+UNIT = "sglang-prod.service"
+OF_USER = f"0::/user.slice/user-1.slice/user@1.service/app.slice/{UNIT}"
+
+
+@pytest.mark.parametrize(("cgroup", "scope"), [(f"0::/system.slice/{UNIT}", "system"), (OF_USER, "user")])
+def test_a_unit_without_obstacles_is_restarted_through_systemd(cgroup: str, scope: str) -> None:
+    process = server(cgroup=cgroup)
+    kept = KeptFacts(pid=100, kind="systemd", name=UNIT, scope=scope, remarks=("ExecStartPre runs at each restart: x",))
+    keeper = keeper_of(facts(process, kept=(kept,)), process, {}, port=30000)
+    assert keeper.restartable
+    assert (keeper.through.kind, keeper.through.name, keeper.through.scope) == ("systemd", UNIT, scope)
+    assert keeper.remarks == kept.remarks
+
+
+def test_an_obstacle_of_the_unit_is_the_reason() -> None:
+    process = server(cgroup=f"0::/system.slice/{UNIT}")
+    kept = KeptFacts(pid=100, kind="systemd", name=UNIT, obstacles=("the unit is of Type=forking",))
+    keeper = keeper_of(facts(process, kept=(kept,)), process, {}, port=30000)
+    assert not keeper.restartable
+    assert keeper.reason == f"systemd keeps it ({UNIT}), and the unit is of Type=forking"
+    other = kept.model_copy(update={"pid": 7, "obstacles": ()})
+    assert not keeper_of(facts(process, kept=(other,)), process, {}, port=30000).restartable
 
 
 def test_a_forbidding_keeper_counts_before_an_allowing_one() -> None:

@@ -3,9 +3,9 @@
 A driver knows how to deal with one kind of keeper. The worker decides when; the driver knows by which commands.
 """
 
-import subprocess
 from typing import Any, Callable, Dict, List, NamedTuple, Optional, Set, Tuple
 
+from specdoctor.remote.parts.keeper_tools import LogCopy
 from specdoctor.remote.parts.procfs import all_stats, argv_of, tree_of
 from specdoctor.remote.parts.starting import Prepared, original_streams, own_log_streams
 from specdoctor.remote.parts.stopping import stop_tree
@@ -68,6 +68,10 @@ class Plain:
         """Whether the keeper has something up, or about to come up, even where no process of the server was found."""
         return False
 
+    def remarks(self, record: Dict[str, Any]) -> List[str]:
+        """What a restart does beside ending and starting the server."""
+        return []
+
     def stop(self, record: Dict[str, Any], server: Optional[Proved], timeout_s: float) -> Set[int]:
         """Stop what runs; the pids that it had. Raises Refusal."""
         return stop_tree(server["pid"], server["start_ticks"], timeout_s) if server else set()
@@ -94,8 +98,8 @@ class Plain:
 
         return Prospect(launched, logs, notes, go)
 
-    def follow(self, record: Dict[str, Any], logs: List[str], since: float) -> Optional["subprocess.Popen[bytes]"]:
-        """A process that copies what the keeper collects of the server's output into the first log; None: no need."""
+    def copy_of_log(self, record: Dict[str, Any], logs: List[str], test: bool, since: float) -> Optional[LogCopy]:
+        """What copies the server's output, where the keeper collects it, into the first log; `since` is in epoch s."""
         return None
 
     def server_in(self, launched: Dict[str, int], words: List[str]) -> Dict[str, int]:

@@ -4,8 +4,9 @@ from typing import Any, Dict
 
 from specdoctor.remote.parts.answer import Refusal
 from specdoctor.remote.parts.driver_plain import Plain
+from specdoctor.remote.parts.driver_systemd import Systemd
 
-DRIVERS = {driver.kind: driver for driver in (Plain,)}
+DRIVERS = {driver.kind: driver for driver in (Plain, Systemd)}
 
 
 def driver_of(record: Dict[str, Any]) -> Plain:

@@ -115,9 +115,14 @@ def executable_of(record: Dict[str, Any]) -> Optional[str]:
     return exe if exe and not replaced and os.access(exe, os.X_OK) else None
 
 
+def unreadable_parts(record: Dict[str, Any]) -> List[str]:
+    """What this login may not read of the server, so that nobody could tell whether it came back as it was."""
+    return ["its %s cannot be read" % part for part in ("argv", "env", "cwd", "exe", "uid") if record[part] is None]
+
+
 def obstacles(record: Dict[str, Any]) -> List[str]:
     """Why this server could not be brought back as it was; empty when nothing stands in the way."""
-    found = ["its %s cannot be read" % part for part in ("argv", "env", "cwd", "exe", "uid") if record[part] is None]
+    found = unreadable_parts(record)
     if found:
         return found
     root = os.geteuid() == 0
@@ -190,6 +195,26 @@ def _difference(part: str, before: Any, after: Any) -> str:
         names = sorted(name for name in set(before) | set(after) if before.get(name) != after.get(name))
         return "; ".join("%s was %s, is %s" % (name, before.get(name), after.get(name)) for name in names)
     return "was %s; is %s" % (before, after)
+
+
+KEPT_STREAMS = ("pipe", "socket")
+
+
+def compare_kept(record: Dict[str, Any], pid: int, notes: Dict[str, str]) -> Tuple[Dict[str, bool], Dict[str, str]]:
+    """As `compare`, for a server whose keeper makes its streams anew, and numbers each start in its environment."""
+    equal, differences = compare(record, pid, notes)
+    for number, name in (("0", "stdin"), ("1", "stdout"), ("2", "stderr")):
+        before, now = record["streams"][number], describe_descriptor(pid, int(number))
+        if before["kind"] == now["kind"] and before["kind"] in KEPT_STREAMS:
+            equal[name] = True
+            differences.pop(name, None)
+    if equal.get("env") is False:
+        before_env, now_env = record["env"], environ_of(pid) or {}
+        names = set(before_env) | set(now_env)
+        if all(before_env.get(each) == now_env.get(each) for each in names if each not in record["volatile"]):
+            equal["env"] = True
+            differences.pop("env", None)
+    return equal, differences
 
 
 def compare(record: Dict[str, Any], pid: int, notes: Dict[str, str]) -> Tuple[Dict[str, bool], Dict[str, str]]:

@@ -145,15 +145,18 @@ class Worker:
         logs = [(str(path), int(offset)) for path, offset in self.state["logs"]]
         process = (int(launched["pid"]), int(launched["start_ticks"]))
         watch = StartWatch(process, self.port, self.order["rules"], logs, float(self.state["launched_at"]))
-        follower = self.driver.follow(self.record, [path for path, _ in logs], watch.elapsed_s)
+        began_at = time.time() - watch.elapsed_s
+        test = self.state["kind"] == "launch"
+        copy = self.driver.copy_of_log(self.record, [path for path, _ in logs], test, began_at)
+        if copy:
+            copy.start()
         try:
             status, reason = watch.wait(
                 float(self.order["ready_timeout_s"]), lambda phase, phases: self.save(phase=phase, phases=phases)
             )
         finally:
-            if follower:
-                follower.kill()
-                follower.wait()
+            if copy:
+                copy.stop()
         self.save(phases=watch.phases, start_s=watch.elapsed_s)
         endpoint = watch.endpoint() if status == "ready" else None
         if endpoint:
