@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from specdoctor.core.server import Keeper
 from specdoctor.keepers.containers import box_of
-from specdoctor.keepers.docker import of_container
-from specdoctor.keepers.row import NOT_RESTARTED, NOTHING_CHANGED, Row, Seen
+from specdoctor.keepers.docker import ORIGINAL, SIBLING, UNFIT, of_container
+from specdoctor.keepers.row import Row, Seen
 
 
 def recognise(seen: Seen) -> Keeper | None:
@@ -17,9 +17,9 @@ row = Row(
     kind="podman",
     title="podman",
     recognised_by="`libpod-ID` in its cgroup",
-    restart=NOT_RESTARTED,
-    way_back=NOTHING_CHANGED,
-    refused_when="always",
+    restart=SIBLING,
+    way_back=ORIGINAL,
+    refused_when=UNFIT,
     by_hand="`podman stop NAME`, then `podman run` as before with the changed arguments",
     recognise=recognise,
 )

@@ -35,6 +35,7 @@ from specdoctor.lab.shim_files import build_bare_path, build_shims
 from specdoctor.lab.ssh_access import SshAccess, create_access, write_client_files
 from specdoctor.lab.ssh_service import SshService
 from specdoctor.lab.ssh_session import SessionPlace
+from specdoctor.lab.units import LAB_USER
 from specdoctor.lab.world import World
 
 ALIAS = "lab"
@@ -176,6 +177,7 @@ class PracticeHost:
             "HOST_SYS": str(self.state_dir / "sys"),
             "HOST_ETC": str(self.state_dir / "etc"),
             "HOST_RUN": str(self.state_dir / "files" / "run"),
+            "XDG_RUNTIME_DIR": str(self.state_dir / "files" / "run" / "user" / str(LAB_USER)),
             STATE_VARIABLE: str(self.state_dir),
             ID_VARIABLE: self.host_id,
         }

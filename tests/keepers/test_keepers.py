@@ -195,6 +195,19 @@ def test_an_obstacle_of_the_unit_is_the_reason() -> None:
     assert not keeper_of(facts(process, kept=(other,)), process, {}, port=30000).restartable
 
 
+@pytest.mark.parametrize("tool", ["docker", "podman"])
+def test_a_container_without_obstacles_is_restarted_through_its_tool(tool: str) -> None:
+    cgroup = f"0::/machine.slice/libpod-{ID}.scope" if tool == "podman" else f"0::/docker/{ID}"
+    process = server(cgroup=cgroup, container_id=ID)
+    kept = KeptFacts(pid=100, kind=tool, name=ID, remarks=("compose made it",))
+    keeper = keeper_of(facts(process, kept=(kept,)), process, {}, port=30000)
+    assert (keeper.kind, keeper.restartable, keeper.through.kind, keeper.through.name) == (tool, True, tool, ID)
+    gone = kept.model_copy(update={"obstacles": ("the container was started with --rm",)})
+    keeper = keeper_of(facts(process, kept=(gone,)), process, {}, port=30000)
+    assert not keeper.restartable
+    assert "--rm" in keeper.reason
+
+
 def test_a_forbidding_keeper_counts_before_an_allowing_one() -> None:
     process = server(cgroup=f"0::/system.slice/docker-{ID}.scope", container_id=ID)
     assert keeper_of(facts(process), process, {"nnodes": "2", "node_rank": "1"}, port=30000).kind == "multi-node"

@@ -9,11 +9,12 @@ from typing import Any, Dict, List, Optional, Set, Tuple
 
 from specdoctor.remote.parts.answer import Refusal
 from specdoctor.remote.parts.commands import run_command
-from specdoctor.remote.parts.driver_plain import Plain, Prospect, Proved, Start
+from specdoctor.remote.parts.driver_kept import COMMAND_S, Kept, await_process
+from specdoctor.remote.parts.driver_plain import Prospect, Proved, Start
 from specdoctor.remote.parts.keeper_tools import RUN, SUDO, LogCopy, done_or_refused, is_root, may_sudo, said
 from specdoctor.remote.parts.procfs import alive, all_stats, argv_of, tree_of
 from specdoctor.remote.parts.unit_text import UNIT_NAME, before_server, commands_shown, drop_in, shown_properties
-from specdoctor.remote.parts.way_back import compare_kept, record_server, unreadable_parts
+from specdoctor.remote.parts.way_back import record_server, unreadable_parts
 
 PROPERTIES = (
     "Id,Type,Restart,FragmentPath,DropInPaths,ActiveState,MainPID,Transient,NeedDaemonReload,RefuseManualStart,"
@@ -22,18 +23,15 @@ PROPERTIES = (
 TYPES = ("simple", "exec", "notify", "idle")
 DROP_IN = "90-specdoctor.conf"
 VOLATILE = ("INVOCATION_ID", "JOURNAL_STREAM", "SYSTEMD_EXEC_PID", "MAINPID", "MANAGERPID", "MANAGERPIDFDID")
-STEP_S = 0.2
-COMMAND_S = 30.0
-COME_UP_S = 60.0
 
 
-class Systemd(Plain):
+class Systemd(Kept):
     """One unit, the system's or (scope `user`) the login's own."""
 
     kind = "systemd"
 
     def __init__(self, keeper: Dict[str, Any]) -> None:
-        Plain.__init__(self, keeper)
+        Kept.__init__(self, keeper)
         self.unit = str(keeper["name"])
         if not UNIT_NAME.match(self.unit):
             raise Refusal("bad-name", "%r cannot be the name of a service" % self.unit)
@@ -159,18 +157,10 @@ class Systemd(Plain):
         return Prospect(None, [start.log], {}, go)
 
     def come_up(self) -> Dict[str, int]:
-        """The main process of the unit that has just been started."""
-        import time
-
-        deadline = time.monotonic() + COME_UP_S
-        while time.monotonic() < deadline:
-            shown = self.shown()
-            pid, stats = self.main_pid(shown), all_stats()
-            if pid and pid in stats:
-                return {"pid": pid, "start_ticks": stats[pid].start_ticks}
-            if shown.get("ActiveState") == "failed":
-                break
-            time.sleep(STEP_S)
+        """The main process of the unit that has just been started. Raises Refusal."""
+        begun = await_process(lambda: self.main_pid(self.shown()), lambda: self.shown().get("ActiveState") == "failed")
+        if begun:
+            return begun
         status = str(run_command(["systemctl", "status", "--no-pager", self.unit], COMMAND_S)["stdout"])
         raise Refusal("not-started", "%s did not start: %s" % (self.unit, " | ".join(status.splitlines()[-4:])[:400]))
 
@@ -220,7 +210,7 @@ class Systemd(Plain):
     def compare(
         self, record: Dict[str, Any], pid: int, notes: Dict[str, str]
     ) -> Tuple[Dict[str, bool], Dict[str, str]]:
-        equal, differences = compare_kept(record, pid, notes)
+        equal, differences = Kept.compare(self, record, pid, notes)
         now = self.shown()
         for name in ("FragmentPath", "DropInPaths", "Restart", "Type"):
             equal[name] = now.get(name) == record["unit"].get(name)

@@ -3,10 +3,11 @@
 from typing import Any, Dict
 
 from specdoctor.remote.parts.answer import Refusal
+from specdoctor.remote.parts.driver_container import Docker, Podman
 from specdoctor.remote.parts.driver_plain import Plain
 from specdoctor.remote.parts.driver_systemd import Systemd
 
-DRIVERS = {driver.kind: driver for driver in (Plain, Systemd)}
+DRIVERS = {driver.kind: driver for driver in (Plain, Systemd, Docker, Podman)}
 
 
 def driver_of(record: Dict[str, Any]) -> Plain:

@@ -13,7 +13,8 @@ KEPT_UNIT = re.compile(r"/([\w@.:\\-]+\.service)(?:/|$)")
 def keeper_named(cgroup: str, container: Optional[str]) -> Optional[Dict[str, str]]:
     """The keeper that a control group names: {"kind", "name", "scope"}; None for a process that nobody keeps."""
     if container:
-        return None
+        tool = "podman" if "libpod" in cgroup else "docker"
+        return None if "kubepods" in cgroup else {"kind": tool, "name": container, "scope": "system"}
     units = [name for name in KEPT_UNIT.findall(cgroup) if not name.startswith("user@")]
     if not units:
         return None

@@ -177,7 +177,7 @@ def prove(server: Dict[str, int], expected_argv: Optional[Sequence[str]], listen
 
 def secrets_of(record: Dict[str, Any]) -> Tuple[str, ...]:
     """Spellings of the secrets in the recorded arguments and environment, to be masked in whatever is returned."""
-    secrets: Set[str] = set()
+    secrets: Set[str] = set(record.get("secrets") or [])
     mask_argv(record["argv"] or [], secrets)
     mask_env(record["env"] or {}, (), secrets)
     return spellings(secrets)
