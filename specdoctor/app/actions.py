@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path, PurePosixPath
 
 from specdoctor.analysis.figure import FigureError
+from specdoctor.analysis.recall import read_recall
 from specdoctor.analysis.symptom import read_symptom
 from specdoctor.app.bounding import computed, known
 from specdoctor.app.fingerprint import bench_workload, fingerprint, traffic_workload
@@ -165,7 +166,7 @@ def _snapshot(run: Run, action: str) -> Outcome:
         )
     )
     if first:
-        for claim in read_symptom(run.ledger.settings.symptom).claims:
+        for claim in (*read_symptom(settings.symptom).claims, *read_recall(settings.recall, settings.recalled_at)):
             run.emit(ev.ClaimStated(claim=claim))
     return "done", f"{view.engine} {version} is {view.state}: {spec}", (evidence,)
 

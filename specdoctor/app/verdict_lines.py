@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from specdoctor.analysis.cycle import estimated_break_even, estimated_break_even_cycle
+from specdoctor.analysis.recall import RecalledFigure, recalled_figures
 from specdoctor.app.run import Run
 from specdoctor.core import events as ev
 from specdoctor.core.ledger import Ledger
@@ -36,12 +37,27 @@ def lines_of(
     if ruled_out:
         words = "; ".join(f"{h.id} {h.claim} ({_short(h.because)})" for h in ruled_out)
         lines.append(("ruled out", _cited(words, *(e for h in ruled_out for e in h.evidence))))
+    recalled = recalled_figures(ledger)
+    if recalled:
+        lines.append(("recalled", _recalled_words(ledger, recalled)))
     if missing:
         lines.append(("not known", _not_known(ledger, missing)))
     lines.append(("do now", _do_now(run, recommendation)))
     lines.append(("cost", _cost(ledger)))
     lines.append(("server", _state(run)))
     return tuple(lines)
+
+
+def _recalled_words(ledger: Ledger, recalled: tuple[RecalledFigure, ...]) -> str:
+    """Figures from memory, by what has become of them; they decide nothing."""
+    parts = []
+    for status, words in (("other-state", "another state of the system"), ("open", "not tested")):
+        same = [figure for figure in recalled if figure.status == status]
+        if same:
+            reasons = "; ".join(dict.fromkeys(figure.why for figure in same))
+            parts.append(f"{', '.join(f.claim.text for f in same)}: {words} ({reasons})")
+    when = f" ({ledger.settings.recalled_at})" if ledger.settings.recalled_at else ""
+    return "; ".join(parts) + when
 
 
 def _cause_words(ledger: Ledger, cause: ev.CauseNamed) -> str:

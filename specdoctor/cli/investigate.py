@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 def investigate(
     target: opt.Target = None,
     symptom: opt.Symptom = None,
+    recall: opt.Recall = None,
+    recalled_at: opt.RecalledAt = None,
     allow: opt.Allow = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Only read, and print the exact commands that would follow.")
@@ -76,6 +78,8 @@ def investigate(
     """
     given = {
         "symptom": symptom,
+        "recall": recall,
+        "recalled_at": recalled_at,
         "allow": allow,
         "dry_run": dry_run,
         "max_restarts": max_restarts,

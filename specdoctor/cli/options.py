@@ -143,6 +143,24 @@ Grace = Annotated[
         show_default=False,
     ),
 ]
+Recall = Annotated[
+    str | None,
+    typer.Option(
+        "--recall",
+        metavar="FIGURES",
+        help='Figures from memory, each with its role: "baseline=89 spec=94 cycle_ms=20 verify_ms=19 accept_length=2".',
+        show_default=False,
+    ),
+]
+RecalledAt = Annotated[
+    str | None,
+    typer.Option(
+        "--recalled-at",
+        metavar="WHEN",
+        help='When they were seen, such as "before 25 Feb".',
+        show_default=False,
+    ),
+]
 Concurrency = Annotated[
     int | None,
     typer.Option(

@@ -11,11 +11,15 @@ from specdoctor.core.events import RunSettings
 from specdoctor.core.faults import unknown_word
 from specdoctor.core.model import Risk
 
+_RECALL = 'write for example: --recall "baseline=89 spec=94" --recalled-at "before 25 Feb"'
+
 
 def settings_of(target: Target, given: dict[str, Any]) -> RunSettings:
     """Settings of a new run. `given` holds the options by name, None where nothing was said. Raises UsageError."""
     wanted: dict[str, Any] = {
         "symptom": given.get("symptom"),
+        "recall": _checked_recall(given),
+        "recalled_at": given.get("recalled_at"),
         "allow": _tier(given),
         "dry_run": given.get("dry_run"),
         "planner": "playbook" if given.get("playbook") else None,
@@ -42,6 +46,23 @@ def settings_of(target: Target, given: dict[str, Any]) -> RunSettings:
         "facts_file": _whole(given.get("facts")),
     }
     return RunSettings(**{name: value for name, value in wanted.items() if value is not None})
+
+
+def _checked_recall(given: dict[str, Any]) -> str | None:
+    """Figures from memory that can be read. Raises UsageError naming every fault."""
+    text: str | None = given.get("recall")
+    if text is None:
+        if given.get("recalled_at"):
+            raise UsageError("--recalled-at says when, and --recall with the figures is missing", next_step=_RECALL)
+        return None
+    from specdoctor.analysis.figure import FigureError
+    from specdoctor.analysis.recall import read_recall
+
+    try:
+        read_recall(text, given.get("recalled_at") or "")
+    except FigureError as failure:
+        raise UsageError(f"--recall: {failure.message}", next_step=failure.next_step) from failure
+    return text
 
 
 def _tier(given: dict[str, Any]) -> Risk | None:

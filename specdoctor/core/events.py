@@ -27,6 +27,8 @@ class RunSettings(Frozen):
     """
 
     symptom: str = ""
+    recall: str = ""
+    recalled_at: str = ""
     allow: Risk = Risk.READ
     planner: Literal["rules", "playbook"] = "rules"
     playbook: str | None = None

@@ -96,12 +96,19 @@ class Hypothesis(Frozen):
 
 
 class Claim(Frozen):
-    """A number the user typed: taken at its word until measured, never a truth."""
+    """A number the user typed: taken at its word until measured, never a truth.
 
-    metric: Literal["throughput_tok_s", "accept_length", "step_ms", "draft_tokens", "draft_steps", "concurrency"]
+    With `recalled_at` (when it was seen, in the person's own words) it is a memory: shown beside what is measured, and
+    never used in a test.
+    """
+
+    metric: Literal[
+        "throughput_tok_s", "accept_length", "step_ms", "verify_ms", "draft_tokens", "draft_steps", "concurrency"
+    ]
     value: float
     role: Literal["with speculation", "baseline", "wished", "unknown"]
     text: str
+    recalled_at: str | None = None
 
 
 Stance = Literal["supports", "refutes", "suggests", "silent", "no-data"]

@@ -34,6 +34,7 @@ class Ledger:
         self.started: ev.RunStarted | None = None
         self.allow: Risk = Risk.READ
         self.claims: list[Claim] = []
+        self.recalled: list[Claim] = []
         self.hypotheses: dict[str, Hypothesis] = {}
         self.evidence: dict[str, ev.EvidenceRecorded] = {}
         self.observations: list[ev.Observed] = []
@@ -194,7 +195,7 @@ class Ledger:
                     self.allow = allow
                     self._refusals_before, self._answers_before = len(self.refusals), len(self.answers)
             case ev.ClaimStated(claim=claim):
-                self.claims.append(claim)
+                (self.claims if claim.recalled_at is None else self.recalled).append(claim)
             case ev.HypothesisOpened(hypothesis=h):
                 if h.id in self.hypotheses or self.by_key(h.key) is not None:
                     raise LedgerError(f"{h.id} ({h.key}) is already on the list")

@@ -6,11 +6,13 @@ from typing import Literal
 
 from pydantic import ConfigDict, Field, JsonValue
 
+from specdoctor.analysis.cycle import estimated_break_even, estimated_break_even_cycle
+from specdoctor.analysis.recall import RecalledFigure, recalled_figures
 from specdoctor.core.estimate import Estimate
-from specdoctor.core.hypothesis import Hypothesis
+from specdoctor.core.hypothesis import Claim, Hypothesis
 from specdoctor.core.ledger import Ledger
 from specdoctor.core.measurement import Measurement
-from specdoctor.core.model import Frozen, Role, Status, Verdict
+from specdoctor.core.model import DECIDED, Frozen, Role, Status, Verdict
 
 SCHEMA: Literal["specdoctor.run/1"] = "specdoctor.run/1"
 Interval = tuple[float, float]
@@ -76,6 +78,36 @@ class RecommendationEntry(Frozen):
     why: str
 
 
+class ClaimEntry(Frozen):
+    """A figure that somebody typed. `tested`: a hypothesis about it was decided; `other-state`: a memory of another
+    state of the system; `open`: neither.
+    """
+
+    text: str
+    metric: str
+    role: str
+    value: float
+    recalled_at: str | None
+    status: Literal["other-state", "tested", "open"]
+    why: str
+
+
+class BreakEvenEntry(Frozen):
+    """Both sides of break-even for the launch as found, from measured figures: what this cycle needs in tokens a cycle
+    (bonus token included), and the longest cycle (ms) that this accept length can bear.
+    """
+
+    accept_length: float
+    accept_length_interval: Interval | None
+    cycle_ms: float
+    cycle_interval: Interval | None
+    measured_accept_length: float
+    measured_cycle_ms: float
+    baseline_tok_s: float
+    estimator: str
+    evidence: tuple[str, ...]
+
+
 class Cost(Frozen):
     """What the run took: starts of the server (the restoring ones too), seconds without a server, seconds in all."""
 
@@ -101,6 +133,8 @@ class RunDocument(Frozen):
     measurements: tuple[MeasurementEntry, ...]
     recommendation: RecommendationEntry | None
     missing: tuple[str, ...]
+    claims: tuple[ClaimEntry, ...]
+    break_even: BreakEvenEntry | None
     cost: Cost
     restored: bool | None
 
@@ -136,6 +170,8 @@ def run_document(ledger: Ledger) -> RunDocument:
         if advice
         else None,
         missing=reached.missing if reached else _undecided(ledger),
+        claims=(*(_typed(c, ledger) for c in ledger.claims), *(_recalled(f) for f in recalled_figures(ledger))),
+        break_even=_break_even(ledger),
         cost=Cost(
             restarts=ledger.restarts,
             downtime_s=round(ledger.downtime_s, 3),
@@ -149,6 +185,60 @@ def run_json(ledger: Ledger) -> dict[str, JsonValue]:
     """`run_document` as plain JSON values, with the published key names."""
     document: dict[str, JsonValue] = run_document(ledger).model_dump(mode="json", by_alias=True)
     return document
+
+
+def _typed(claim: Claim, ledger: Ledger) -> ClaimEntry:
+    """A typed figure counts as tested when a decided hypothesis answers whether the symptom is true here."""
+    decided = [
+        h
+        for h in ledger.hypotheses.values()
+        if h.answers == "symptom" and h.status in DECIDED and h.prediction and h.prediction.metric == claim.metric
+    ]
+    why = ", ".join(f"{h.id} {h.status.value}" for h in decided)
+    return ClaimEntry(
+        text=claim.text,
+        metric=claim.metric,
+        role=claim.role,
+        value=claim.value,
+        recalled_at=None,
+        status="tested" if decided else "open",
+        why=why or "no hypothesis about it was decided",
+    )
+
+
+def _recalled(figure: RecalledFigure) -> ClaimEntry:
+    claim = figure.claim
+    return ClaimEntry(
+        text=claim.text,
+        metric=claim.metric,
+        role=claim.role,
+        value=claim.value,
+        recalled_at=claim.recalled_at or None,
+        status=figure.status,
+        why=figure.why,
+    )
+
+
+def _break_even(ledger: Ledger) -> BreakEvenEntry | None:
+    """None unless the launch as found speculates, and it and a baseline were measured with one client."""
+    now, off = ledger.measured("original", concurrency=1), ledger.baseline(1)
+    if now is None or off is None or not now.spec.on:
+        return None
+    if now.step is None or now.accept_length is None or off.throughput is None:
+        return None
+    length = estimated_break_even(now.step, off.throughput)
+    cycle = estimated_break_even_cycle(now.accept_length, off.throughput)
+    return BreakEvenEntry(
+        accept_length=length.value,
+        accept_length_interval=_interval(length),
+        cycle_ms=cycle.value,
+        cycle_interval=_interval(cycle),
+        measured_accept_length=now.accept_length.value,
+        measured_cycle_ms=now.step.value,
+        baseline_tok_s=off.throughput.value,
+        estimator=f"{length.estimator}; {cycle.estimator}",
+        evidence=(now.evidence, off.evidence),
+    )
 
 
 def _undecided(ledger: Ledger) -> tuple[str, ...]:

@@ -74,6 +74,7 @@ def _heading(ledger: Ledger) -> Md:
     rows = [
         ("symptom, as told", ledger.settings.symptom or "none given"),
         *(("figure, as told", c.text) for c in ledger.claims),
+        *((f"figure, recalled{f' ({c.recalled_at})' if c.recalled_at else ''}", c.text) for c in ledger.recalled),
         ("server", event_line(seen) if seen else "not looked at"),
         *([("surroundings", seen.surroundings)] if seen and seen.surroundings else []),
         ("begun", f"{begun} UTC"),
