@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from specdoctor.lab.lab_state import start_ticks, write_atomically
+from specdoctor.lab.lab_state import parent_of, start_ticks, write_atomically
 
 SESSION_CGROUP = "0::/user.slice/user-1000.slice/session-c7.scope\n"
 FIRST_INODE = 4026532000
@@ -34,19 +34,11 @@ def surroundings_of(state: Path, pid: int) -> dict[str, Any]:
                 return found
         except OSError:
             pass
-        parent = _parent_of(each)
+        parent = parent_of(each)
         if parent is None:
             break
         each = parent
     return {"cgroup": SESSION_CGROUP, "spaces": []}
-
-
-def _parent_of(pid: int) -> int | None:
-    try:
-        text = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return None
-    return int(text[text.rindex(")") + 2 :].split()[1])
 
 
 def space_link(surroundings: Mapping[str, Any], name: str) -> str | None:

@@ -61,6 +61,15 @@ def start_ticks(pid: int) -> int | None:
     return None if fields[0] in "ZX" else int(fields[19])
 
 
+def parent_of(pid: int) -> int | None:
+    """The parent of a process as the kernel knows it; None when the process is gone."""
+    try:
+        text = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return None
+    return int(text[text.rindex(")") + 2 :].split()[1])
+
+
 def write_atomically(path: Path, text: str) -> None:
     """Readers see the old text or the new one, never a part."""
     draft = path.with_name(f".{path.name}.{os.getpid()}")

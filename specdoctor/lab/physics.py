@@ -62,6 +62,17 @@ def _rescaled(cost: ForwardCost, share: float) -> ForwardCost:
     return cost.model_copy(update={name: getattr(cost, name) * share for name in names})
 
 
+def placed(world: World, *, cpus: str, memory: str) -> World:
+    """The world as a server finds it that runs on these CPUs with this memory policy."""
+    best = world.physics.placement
+    if best is None:
+        return world
+    factor = 1.0 if cpus == best.cpus else best.other_cpus_factor
+    factor *= 1.0 if memory == best.memory else best.other_memory_factor
+    slower = world.physics.model_copy(update={"host_factor": world.physics.host_factor * factor})
+    return world.model_copy(update={"physics": slower})
+
+
 class StepTimes:
     """Mean iteration times of one server."""
 

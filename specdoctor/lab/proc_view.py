@@ -18,11 +18,13 @@ from specdoctor.lab.kept_surroundings import space_link, surroundings_of
 from specdoctor.lab.lab_state import (
     note_process,
     noted_processes,
+    parent_of,
     point_proc,
     shown_age_s,
     start_ticks,
     write_atomically,
 )
+from specdoctor.lab.memory_policy import maps_text, remembered_policy
 
 PASSED_THROUGH = (
     "autogroup cmdline comm environ fd fdinfo io limits loginuid maps mem mountinfo mounts net numa_maps "
@@ -32,7 +34,6 @@ RESOLVED = ("cwd", "exe", "root")
 PARENT_FIELD = 1
 START_FIELD = 19
 """Place of the start time among the fields of stat behind the command's name."""
-MEMORY_VARIABLE = b"LAB_MEMS="
 KEEPER_CGROUP = "0::/system.slice/containerd.service\n"
 PYTHON_INSIDE = "/opt/image/bin/python3.12"
 """What a host without Python shows as the program of a process in a container."""
@@ -121,11 +122,6 @@ def _shown_stat(pid: int, *, aged_s: float, parent: int | None) -> str:
     return head + " ".join(tail) + "\n"
 
 
-def _parent(pid: int) -> int:
-    text = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
-    return int(text[text.rindex(")") + 2 :].split()[PARENT_FIELD])
-
-
 def _fill(folder: Path, state: Path, world: Mapping[str, Any], pid: int, *, aged_s: float) -> None:
     folder.mkdir()
     real = Path("/proc") / str(pid)
@@ -141,11 +137,15 @@ def _fill(folder: Path, state: Path, world: Mapping[str, Any], pid: int, *, aged
         raise ProcessLookupError(pid)
     (folder / "status").write_text(text)
     (folder / "cgroup").write_text(surroundings["cgroup"])
+    policy = remembered_policy(state, pid)
+    if policy is not None:
+        (folder / "numa_maps").unlink(missing_ok=True)
+        (folder / "numa_maps").write_text(maps_text(policy))
     (folder / "ns").mkdir()
     for name in SPACES:
         if (real / "ns" / name).is_symlink():
             (folder / "ns" / name).symlink_to(space_link(surroundings, name) or (real / "ns" / name).readlink())
-    parent = {surroundings.get("pid"): surroundings.get("parent")}.get(_parent(pid))
+    parent = {surroundings.get("pid"): surroundings.get("parent")}.get(parent_of(pid))
     if aged_s or parent:
         (folder / "stat").unlink()
         (folder / "stat").write_text(_shown_stat(pid, aged_s=aged_s, parent=parent))
@@ -154,10 +154,8 @@ def _fill(folder: Path, state: Path, world: Mapping[str, Any], pid: int, *, aged
 def _status(world: Mapping[str, Any], pid: int) -> str | None:
     try:
         lines = Path(f"/proc/{pid}/status").read_text(encoding="utf-8", errors="replace").splitlines()
-        environment = Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
     except OSError:
         return None
-    memory = next((item.removeprefix(MEMORY_VARIABLE) for item in environment if item.startswith(MEMORY_VARIABLE)), b"")
     nodes = f"0-{world['host']['numa_nodes'] - 1}" if world["host"]["numa_nodes"] > 1 else "0"
     out = []
     for line in lines:
@@ -167,7 +165,7 @@ def _status(world: Mapping[str, Any], pid: int) -> str | None:
         elif name == "Cpus_allowed":
             continue
         elif name == "Mems_allowed_list":
-            value = memory.decode() if memory and memory != b"all" else nodes
+            value = nodes
         elif name == "Mems_allowed":
             continue
         out.append(f"{name}:\t{value}")

@@ -19,11 +19,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from specdoctor.lab.cpu_shares import format_list
 from specdoctor.lab.engine_core import EngineCore, resolve
 from specdoctor.lab.engine_types import Exit, Occupancy, Resolved, StartupFailure, StartupStep
 from specdoctor.lab.http_server import HttpServer
 from specdoctor.lab.lab_state import STATE_VARIABLE, TIME_SCALE_VARIABLE, gpu_holdings, note_ready, read_world, scale_of
+from specdoctor.lab.memory_policy import policy_of
 from specdoctor.lab.past import Past, live_through, take_past
+from specdoctor.lab.physics import placed
 from specdoctor.lab.proc_view import hide_process, show_process
 from specdoctor.lab.server_children import Worker, Workers
 from specdoctor.lab.server_front import ServerFront
@@ -117,7 +120,9 @@ class _Server:
         self._state = state
         self._argv = argv
         self._scale = time_scale(state)
-        self._world = scaled(load_world(state), self._scale)
+        world = load_world(state)
+        cpus = format_list(os.sched_getaffinity(0))
+        self._world = scaled(placed(world, cpus=cpus, memory=policy_of(state, os.getpid())), self._scale)
         self._clock = Clock()
         self._past = past
         self._age_s = past.started_s_ago if past is not None else 0.0

@@ -36,6 +36,7 @@ __all__ = [
     "Model",
     "Noise",
     "Physics",
+    "Placement",
     "Server",
     "Startup",
     "Tensor",
@@ -105,12 +106,24 @@ class Startup(Frozen):
     activation_gb: float = 4.0
 
 
+class Placement(Frozen):
+    """Where this server runs at the speed of its costs, and how much slower its host work is anywhere else."""
+
+    cpus: str
+    """As in Cpus_allowed_list."""
+    memory: str = "default"
+    """As in numa_maps: `default`, `bind:0`."""
+    other_cpus_factor: float = 1.0
+    other_memory_factor: float = 1.0
+
+
 class Physics(Frozen):
     reference_tp: int = 1
     host: HostCost = HostCost()
     noise: Noise = Noise()
     startup: Startup = Startup()
     environment: tuple[EnvironmentEffect, ...] = ()
+    placement: Placement | None = None
     gpu_factor: float = 1.0
     host_factor: float = 1.0
     ngram_acceptance: Conditionals = (0.25, 0.45)

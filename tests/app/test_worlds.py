@@ -25,6 +25,7 @@ LIKE_ANOTHER = (
     "live-traffic",
     "secret-in-argv",
     "no-python",
+    "numactl-wrapped",
 )
 """Worlds that have another one's server under another keeper, or in other company."""
 

@@ -5,27 +5,29 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from specdoctor.lab.cpu_shares import machine_cpus, parse_list, real_cpus, world_cpus
 from specdoctor.lab.lab_state import read_world, state_dir
 from specdoctor.lab.machine import node_cpus, node_memory_mib
+from specdoctor.lab.memory_policy import MODES, policy_of, set_policy
 
 VALUE_OPTIONS = {
     "--cpunodebind": "cpunodes",
     "-N": "cpunodes",
-    "--membind": "memory",
-    "-m": "memory",
+    "--membind": "bind",
+    "-m": "bind",
     "--physcpubind": "cpus",
     "-C": "cpus",
-    "--interleave": "memory",
-    "-i": "memory",
-    "--preferred": "memory",
-    "-p": "memory",
+    "--interleave": "interleave",
+    "-i": "interleave",
+    "--preferred": "prefer",
+    "-p": "prefer",
 }
-BARE_OPTIONS = {"--localalloc", "-l", "--all", "-a"}
+LOCAL_OPTIONS = {"--localalloc", "-l"}
+BARE_OPTIONS = {"--all", "-a"}
 USAGE = "usage: numactl [--all | -a] [--interleave= | -i <nodes>] [--preferred= | -p <node>]\n"
-MEMORY_VARIABLE = "LAB_MEMS"
 
 
 def main(argv: Sequence[str]) -> int:
@@ -36,13 +38,13 @@ def main(argv: Sequence[str]) -> int:
         sys.stdout.write(_hardware(world))
         return 0
     if list(argv) in ([], ["-s"], ["--show"]):
-        sys.stdout.write(_show(world))
+        sys.stdout.write(_show(state, world))
         return 0
     bindings, command = _parse(list(argv))
     if command is None:
         sys.stderr.write(USAGE)
         return 1
-    problem = _bind(world, bindings)
+    problem = _bind(state, world, bindings)
     if problem is not None:
         sys.stderr.write(problem)
         return 1
@@ -64,16 +66,21 @@ def _parse(words: list[str]) -> tuple[dict[str, str], list[str] | None]:
             if not equals:
                 value = words.pop(0) if words else ""
             bindings[VALUE_OPTIONS[name]] = value
+        elif word in LOCAL_OPTIONS:
+            bindings["local"] = ""
         elif word not in BARE_OPTIONS:
             return (bindings, None) if word.startswith("-") else (bindings, [word, *words])
     return bindings, None
 
 
-def _bind(world: Mapping[str, Any], bindings: Mapping[str, str]) -> str | None:
+def _bind(state: Path, world: Mapping[str, Any], bindings: Mapping[str, str]) -> str | None:
     """Apply the bindings to this process; the words of the refusal when they cannot be."""
     nodes = world["host"]["numa_nodes"]
     wanted: set[int] | None = None
     for kind, text in bindings.items():
+        if kind == "local":
+            set_policy(state, "local", ())
+            continue
         try:
             numbers = set(range(nodes)) if text == "all" else parse_list(text)
         except ValueError:
@@ -81,8 +88,8 @@ def _bind(world: Mapping[str, Any], bindings: Mapping[str, str]) -> str | None:
         limit = world["host"]["cpus"] if kind == "cpus" else nodes
         if not numbers or max(numbers) >= limit:
             return f"libnuma: Warning: {kind[:4]} argument {text} is out of range\n\n<{text}> is invalid\n{USAGE}"
-        if kind == "memory":
-            os.environ[MEMORY_VARIABLE] = text
+        if kind in MODES:
+            set_policy(state, kind, numbers)
             continue
         cpus = numbers if kind == "cpus" else {c for node in numbers for c in _range(node_cpus(world, node))}
         wanted = cpus if wanted is None else wanted & cpus
@@ -113,14 +120,15 @@ def _hardware(world: Mapping[str, Any]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _show(world: Mapping[str, Any]) -> str:
+def _show(state: Path, world: Mapping[str, Any]) -> str:
     allowed = world_cpus(os.sched_getaffinity(0), world_count=world["host"]["cpus"], available=machine_cpus())
     nodes = [node for node in range(world["host"]["numa_nodes"]) if allowed & set(_range(node_cpus(world, node)))]
-    memory = os.environ.get(MEMORY_VARIABLE)
+    policy, _, chosen = policy_of(state, os.getpid()).partition(":")
+    everywhere = " ".join(str(node) for node in range(world["host"]["numa_nodes"]))
     listed = " ".join(str(node) for node in nodes)
-    held = " ".join(str(n) for n in sorted(parse_list(memory))) if memory and memory != "all" else listed
+    held = " ".join(str(node) for node in sorted(parse_list(chosen))) if policy == "bind" and chosen else everywhere
     return (
-        f"policy: {'bind' if memory else 'default'}\npreferred node: current\n"
+        f"policy: {policy}\npreferred node: {chosen if policy == 'prefer' else 'current'}\n"
         f"physcpubind: {' '.join(str(cpu) for cpu in sorted(allowed))} \n"
         f"cpubind: {listed} \nnodebind: {listed} \nmembind: {held} \npreferred: \n"
     )
