@@ -369,6 +369,7 @@ def _plan(run: Run, action: str, move: Bench) -> BenchPlan:
     if settings.form == "generate":
         prompts = rendered(prompts, chat_template(run.scene.facts, view.model_path))
     return BenchPlan(
+        run=run.id,
         action=action,
         server=_server(run),
         engine=view.engine,

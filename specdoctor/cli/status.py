@@ -11,13 +11,16 @@ import typer
 
 from specdoctor.cli import options as opt
 from specdoctor.cli.output import on_terminal, print_json, print_text, say, width
-from specdoctor.core.errors import EXIT_MISMATCH, EXIT_OK, EXIT_OUTSIDE
+from specdoctor.core.errors import EXIT_MISMATCH, EXIT_OK, EXIT_OUTSIDE, PolicyError
 
 if TYPE_CHECKING:
     from specdoctor.core.custody import Leftovers
     from specdoctor.core.operations import Progress
     from specdoctor.core.reach import SshTransport
     from specdoctor.operations.custody import Custody
+
+AT_WORK_S = 60.0
+"""A run that has stopped no server counts as at work for this long after its last word."""
 
 
 def status(
@@ -91,6 +94,12 @@ def restore(
     with _custody(target, targets, accept_new_host_key, ssh_config, ssh, interpreter) as custody:
         left = custody.look().of(run) if run is not None else None
         if left is not None and not left.way_back:
+            if left.silent_s is not None and left.silent_s < AT_WORK_S:
+                raise PolicyError(
+                    f"run {left.run} was in touch {left.silent_s:.0f} s ago",
+                    tried=f"remove what it left on {custody.target}",
+                    next_step="wait for its end, or stop it where it was begun",
+                )
             removed = custody.release(left.run)
             print_text(f"run {left.run} has stopped no server; removed: {', '.join(removed)}")
             raise typer.Exit(EXIT_OK)

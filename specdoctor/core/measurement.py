@@ -31,9 +31,11 @@ class BenchPlan(Frozen):
     """A closed-loop load: `concurrency` clients, each sending its next request when the last has ended.
 
     `form` is how the prompt is sent: `chat` (the model's template, by the chat endpoint) or `generate`.
-    `warmup` requests run first, at the same concurrency, and are kept out of the figures.
+    `warmup` requests run first, at the same concurrency, and are kept out of the figures. `run` and `action` make the
+    plan idempotent: given twice, it is carried out once.
     """
 
+    run: str = "unnamed"
     action: str
     server: ServerRef
     engine: str

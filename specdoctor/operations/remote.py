@@ -17,11 +17,12 @@ from specdoctor.core.operations import Clock, OnProgress, SnapshotRequest
 from specdoctor.core.server import ServerRef
 from specdoctor.operations.conversation import Conversation, Document, Refused
 from specdoctor.operations.heartbeat import Heartbeat
+from specdoctor.operations.jobs import Job
 from specdoctor.operations.patience import LINK_PATIENCE_S, Patience
 from specdoctor.operations.programs import ProgramName, probe_params, shell_probe
 from specdoctor.operations.restoring import await_restore
 from specdoctor.operations.shell_facts import MARK, read_shell_facts
-from specdoctor.operations.waits import CALL_TIMEOUT_S, Order, heard
+from specdoctor.operations.waits import CALL_TIMEOUT_S, Order
 
 SNAPSHOT_TIMEOUT_S = 90.0
 OWN_COMMAND_LIMIT_S = 3600.0
@@ -101,12 +102,11 @@ class RemoteOperations:
             "own_limit_s": OWN_COMMAND_LIMIT_S,
             "log_settle_s": LOG_SETTLE_S,
         }
-        started = self._clock.now()
-
-        def on_line(line: str) -> None:
-            heard(line, on_progress, started, self._clock.now())
-
-        answer = self._ask("bench", params, timeout_s=_bench_limit_s(plan), on_line=on_line)
+        job = Job(self._talk, self._clock, self._patience, plan.run, plan.action)
+        try:
+            answer = job.carry_out(params, limit_s=_bench_limit_s(plan), on_progress=on_progress)
+        except Refused as refusal:
+            raise refusal.as_error(f"bench on {self._target}") from refusal
         return self._read(BenchRecord, answer, "bench")
 
     def relaunch(self, order: LaunchOrder, on_progress: OnProgress) -> LaunchOutcome:
@@ -168,16 +168,9 @@ class RemoteOperations:
     def _note_start(self, start_s: float | None) -> None:
         self.expected_start_s = start_s or self.expected_start_s
 
-    def _ask(
-        self,
-        name: ProgramName,
-        params: Document,
-        *,
-        timeout_s: float,
-        on_line: Callable[[str], None] | None = None,
-    ) -> Document:
+    def _ask(self, name: ProgramName, params: Document, *, timeout_s: float) -> Document:
         try:
-            return self._patience.bear(lambda: self._talk.ask(name, params, timeout_s=timeout_s, on_line=on_line))
+            return self._patience.bear(lambda: self._talk.ask(name, params, timeout_s=timeout_s))
         except Refused as refusal:
             raise refusal.as_error(f"{name} on {self._target}") from refusal
 

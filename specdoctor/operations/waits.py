@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -106,17 +105,6 @@ class Order:
         before = list(self.offsets)
         self.patience.bear(self.poll)
         return self.offsets != before
-
-
-def heard(line: str, on_progress: OnProgress, started: float, now: float) -> None:
-    """A line of a program's standard error, handed on if it tells of progress; seconds left by the pace so far."""
-    try:
-        progress = json.loads(line).get("progress")
-        done, total = float(progress["done"]), float(progress["total"])
-    except (ValueError, KeyError, TypeError, AttributeError):
-        return
-    left = (total - done) * (now - started) / done if done else None
-    on_progress(Progress(phase=str(progress.get("stage")), done=done, total=total, eta_s=left))
 
 
 def _whole(seconds: float | None) -> float | None:

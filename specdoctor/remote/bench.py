@@ -1,187 +1,68 @@
-"""Closed-loop load from the host itself: warm up, then measure each request; then the user's own benchmark command.
+"""Begin a benchmark that runs by itself: a lost connection does not end it, and its result waits to be fetched.
 
-Progress goes to standard error as JSON lines. A beat is written all the time, so that a lost connection is noticed:
-then, as on a signal, all requests are dropped and the program ends.
+Given again under the same action id it is not begun again.
 """
 
 import json
 import os
 import signal
-import subprocess
 import sys
-import threading
-import time
-from typing import Any, Dict, List, Optional
+import traceback
+from typing import Any, Dict
 
-from specdoctor.remote.parts.answer import run_program
-from specdoctor.remote.parts.one_request import Lines, send_request
-from specdoctor.remote.parts.procfs import alive
+from specdoctor.remote.parts.answer import Refusal, printable, run_program
+from specdoctor.remote.parts.bench_load import Bench, measure
+from specdoctor.remote.parts.detached import Ready, detached
+from specdoctor.remote.parts.jobs import finish_job, job_state, job_told, save_job
+from specdoctor.remote.parts.procfs import own_stat
 from specdoctor.remote.parts.proved_server import ProvedServer, proved
-from specdoctor.remote.parts.redaction import mask_all, mask_text
-from specdoctor.remote.parts.server_logs import log_growth, log_size
+from specdoctor.remote.parts.redaction import mask_all
+from specdoctor.remote.parts.run_dir import find_run, make_run, touch_contact
 
 PARAMS_JSON = "{}"
-BEAT_S = 0.5
-LOG_LIMIT = 8 << 20
-OWN_OUTPUT_LIMIT = 1 << 18
-BACK_OFF_S = 0.5
-REFUSED_EXTRA = ("http 400", "http 422")
-
-
-class Bench:
-    """One plan being carried out against one proved server."""
-
-    def __init__(self, plan: Dict[str, Any], server: ProvedServer, extra: Dict[str, Any]) -> None:
-        self.plan = plan
-        self.server = server
-        self.extra = extra
-        self.lines = Lines()
-        self.reason: Optional[str] = None
-        self._lock = threading.Lock()
-        self._next = 0
-        self._records: List[Dict[str, Any]] = []
-
-    def stop(self, reason: str) -> None:
-        if self.reason is None:
-            self.reason = reason
-        self.lines.close_all()
-
-    def beat(self, stage: str, done: int, total: int) -> None:
-        """Tell how far it is; nobody there to hear it ends the bench."""
-        progress = {"stage": stage, "done": done, "total": total}
-        try:
-            sys.stderr.write(json.dumps({"progress": progress}) + "\n")
-            sys.stderr.flush()
-        except OSError:
-            self.stop("the connection was lost")
-
-    def _take(self, total: int) -> Optional[int]:
-        with self._lock:
-            if self._next >= total or self.lines.stop.is_set():
-                return None
-            self._next += 1
-            return self._next - 1
-
-    def _client(self, stage: str, total: int) -> None:
-        prompts = self.plan["prompt_set"]["prompts"]
-        while True:
-            index = self._take(total)
-            if index is None:
-                return
-            prompt = prompts[index % len(prompts)]
-            if stage == "warm-up":
-                # From the end of the set, and with another beginning: a warm-up must not fill the prefix cache.
-                prompt = dict(prompts[-1 - index % len(prompts)])
-                prompt["text"] = "%d. %s" % (index, prompt["text"])
-            name = "%s-%s-%d" % (self.plan["action"], "w" if stage == "warm-up" else "r", index)
-            record = send_request(self.server.endpoint, self.plan, prompt, name, self.extra, self.lines)
-            with self._lock:
-                self._records.append(record)
-            if not record["ok"]:
-                self._after_failure(record)
-
-    def _after_failure(self, record: Dict[str, Any]) -> None:
-        if not alive(self.server.pid, self.server.start_ticks):
-            self.stop("the server process %d ended during the bench" % self.server.pid)
-        elif not str(record["error"]).startswith("timeout"):
-            self.lines.stop.wait(BACK_OFF_S)
-
-    def stage(self, stage: str, total: int) -> List[Dict[str, Any]]:
-        """Send `total` requests with the plan's concurrency; their records in the order they were sent."""
-        self._next, self._records = 0, []
-        count = min(int(self.plan["concurrency"]), total)
-        threads = [threading.Thread(target=self._client, args=(stage, total), daemon=True) for _ in range(count)]
-        for thread in threads:
-            thread.start()
-        living = threads
-        while living:
-            self.beat(stage, len(self._records), total)
-            living[0].join(BEAT_S)
-            living = [thread for thread in threads if thread.is_alive()]
-        self.beat(stage, len(self._records), total)
-        return sorted(self._records, key=lambda record: float(record["t_send"]))
-
-    def settle_extra(self) -> None:
-        """Drop the optional fields of the request when this version refuses them."""
-        if not self.extra:
-            return
-        prompt = dict(self.plan["prompt_set"]["prompts"][-1], text="Hello")
-        record = send_request(
-            self.server.endpoint, dict(self.plan, max_new_tokens=1), prompt, "x", self.extra, self.lines
-        )
-        if not record["ok"] and str(record["error"]).startswith(REFUSED_EXTRA):
-            self.extra = {}
-
-    def own_command(self, limit_s: float) -> Dict[str, Any]:
-        """The user's own benchmark, bounded in time and output."""
-        argv = list(self.plan["own_command"])
-        try:
-            process = subprocess.Popen(
-                argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True
-            )
-        except OSError as failure:
-            return {"own_output": "%s: %s" % (argv[0], failure.strerror), "own_exit_code": 127}
-        chunks: List[bytes] = []
-        reader = threading.Thread(target=self._collect, args=(process, chunks), daemon=True)
-        reader.start()
-        deadline = time.monotonic() + limit_s
-        while reader.is_alive() and time.monotonic() < deadline and not self.lines.stop.is_set():
-            self.beat("own benchmark", 0, 1)
-            reader.join(BEAT_S)
-        if reader.is_alive():
-            os.killpg(process.pid, signal.SIGKILL)
-            reader.join(BEAT_S)
-        text = b"".join(chunks)[-OWN_OUTPUT_LIMIT:].decode("utf-8", "replace")
-        return {"own_output": mask_text(text, self.server.secrets), "own_exit_code": process.wait()}
-
-    @staticmethod
-    def _collect(process: "subprocess.Popen[bytes]", chunks: List[bytes]) -> None:
-        while process.stdout is not None:
-            piece = process.stdout.read1(65536)  # type: ignore[attr-defined]  # a pipe opened by Popen is buffered
-            if not piece:
-                return
-            chunks.append(piece)
-
-
-def measure(bench: Bench, params: Dict[str, Any]) -> Dict[str, Any]:
-    """The BenchRecord."""
-    plan = bench.plan
-    record: Dict[str, Any] = {
-        "action": plan["action"],
-        "warmed_up": True,
-        "warmup_failed": 0,
-        "requests": [],
-        "log": "",
-    }
-    bench.settle_extra()
-    warm = bench.stage("warm-up", int(plan["warmup"]))
-    record["warmup_failed"] = sum(1 for each in warm if not each["ok"])
-    if warm and record["warmup_failed"] == len(warm) and bench.reason is None:
-        record["warmed_up"] = False
-        bench.stop("all %d warm-up requests failed: %s" % (len(warm), warm[0]["error"]))
-    start, cpu = log_size(plan["log_path"]), time.process_time()
-    record["started_at"] = time.time()
-    if bench.reason is None:
-        record["requests"] = bench.stage("measure", int(plan["requests"]))
-    record["ended_at"] = time.time()
-    record["client_cpu_s"] = time.process_time() - cpu
-    if plan["log_path"]:
-        time.sleep(float(params["log_settle_s"]))
-        record["log"] = log_growth(plan["log_path"], start, LOG_LIMIT)
-    if plan["own_command"] and bench.reason is None:
-        record.update(bench.own_command(float(params["own_limit_s"])))
-    record["stopped"] = bench.reason
-    return record
 
 
 def main(params: Dict[str, Any]) -> Dict[str, Any]:
+    os.umask(0o077)
     plan = params["plan"]
-    server = proved(plan["server"])
-    bench = Bench(plan, server, dict(params["extra_body"]))
-    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+    folder = find_run(plan["run"])
+    state = job_state(folder, plan["action"]) if folder else None
+    if folder is None or state is None:
+        server = proved(plan["server"])
+        folder = make_run(plan["run"])
+        touch_contact(folder)
+        begin(folder, params, server)
+    return job_told(folder, plan["action"])
+
+
+def begin(folder: str, params: Dict[str, Any], server: ProvedServer) -> None:
+    def work(ready: Ready) -> None:
+        own = own_stat(os.getpid())
+        worker = {"pid": os.getpid(), "start_ticks": own.start_ticks if own else 0}
+        state: Dict[str, Any] = {"action": params["plan"]["action"], "worker": worker, "outcome": None}
+        save_job(folder, dict(state, stage="warm-up", done=0, total=0))
+        ready()
+        try:
+            document = carried_out(params, server, lambda *beat: save_job(folder, told(state, *beat)))
+            raw = json.dumps(printable(mask_all(document, server.secrets))).encode("ascii")
+            finish_job(folder, state, raw, "")
+        finally:
+            if state["outcome"] is None:
+                finish_job(folder, state, b"", traceback.format_exc(limit=3)[-600:])
+
+    if not detached(work):
+        raise Refusal("no-worker", "no process could be started on the host for the benchmark; no request was sent")
+
+
+def told(state: Dict[str, Any], stage: str, done: int, total: int) -> Dict[str, Any]:
+    return dict(state, stage=stage, done=done, total=total)
+
+
+def carried_out(params: Dict[str, Any], server: ProvedServer, beat: Any) -> Dict[str, Any]:
+    bench = Bench(params["plan"], server, dict(params["extra_body"]), beat)
+    for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda received, frame: bench.stop("stopped by signal %d" % received))
-    masked: Dict[str, Any] = mask_all(measure(bench, params), server.secrets)
-    return masked
+    return measure(bench, params)
 
 
 if __name__ == "__main__":

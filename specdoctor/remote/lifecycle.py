@@ -12,6 +12,7 @@ from typing import Any, Dict, List, Optional, Tuple
 from specdoctor.remote.parts.answer import Refusal, run_program
 from specdoctor.remote.parts.drivers import driver_of
 from specdoctor.remote.parts.guard import dismiss_guard, guard_lives, guard_story, post_guard
+from specdoctor.remote.parts.jobs import stop_jobs
 from specdoctor.remote.parts.launch_line import changed_argv
 from specdoctor.remote.parts.lease import refuse_if_held, remove_shared_lease
 from specdoctor.remote.parts.orders import finished, give_to_worker, start_restoring, take_port
@@ -200,6 +201,7 @@ def release(params: Dict[str, Any]) -> Dict[str, Any]:
         if not back:
             what = "action %s runs in its place" % whose if now else "nothing runs in its place"
             raise Refusal("not-restored", "the original server is not back: " + what, "restore first")
+    stop_jobs(folder)
     shared: List[str] = []
     if record:
         port = int(record["server"]["port"])

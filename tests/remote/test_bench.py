@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import signal
-import subprocess
 import time
 from typing import Any
 
 import pytest
 
 from specdoctor.core.measurement import BenchRecord
-from specdoctor.operations.programs import program_text
-from tests.remote.workplace import PYTHONS, FakeServer, Workplace, loaded, wait_for
+from tests.remote.workplace import PYTHONS, FakeServer, Workplace, is_alive, loaded, wait_for
 
 SPEC = ("--speculative-algorithm", "EAGLE3", "--speculative-num-steps", "3")
 
@@ -21,6 +20,7 @@ SPEC = ("--speculative-algorithm", "EAGLE3", "--speculative-num-steps", "3")
 def plan(server: FakeServer, **changes: Any) -> dict[str, Any]:
     prompts = [{"id": f"p{index}", "category": "code", "text": f"def f{index}():"} for index in range(3)]
     return {
+        "run": "run1",
         "action": "b1",
         "server": server.ref,
         "engine": "sglang",
@@ -43,8 +43,24 @@ def params(asked: dict[str, Any], **changes: Any) -> dict[str, Any]:
     return {"plan": asked, "extra_body": {}, "own_limit_s": 5.0, "log_settle_s": 0.1, **changes}
 
 
+def job(place: Workplace, command: str, **more: Any) -> dict[str, Any]:
+    return place.run("job", {"cmd": command, "run": "run1", "action": "b1", **more})
+
+
+def fetched(place: Workplace) -> str:
+    """The result of the bench once it has one, checked by its hash; nothing is left of it afterwards."""
+    state = wait_for(lambda: (now := job(place, "poll"))["outcome"] and now, 30.0)
+    text = str(job(place, "fetch", offset=0, limit=1 << 24)["part"])
+    assert hashlib.sha256(text.encode()).hexdigest() == state["outcome"]["sha256"]
+    job(place, "drop")
+    assert not (place.root / ".local").exists()
+    return text
+
+
 def bench(place: Workplace, asked: dict[str, Any], python: str = PYTHONS[0], **changes: Any) -> BenchRecord:
-    return BenchRecord.model_validate(place.run("bench", params(asked, **changes), python))
+    begun = place.run("bench", params(asked, **changes), python)
+    assert begun["action"] == "b1"
+    return BenchRecord.model_validate_json(fetched(place))
 
 
 @pytest.mark.parametrize("python", PYTHONS)
@@ -145,11 +161,12 @@ def test_stops_when_no_warm_up_succeeds(place: Workplace) -> None:
 def test_uses_the_key_of_the_server_and_never_tells_it(place: Workplace) -> None:
     server = place.start("--api-key", "k3y-Very-Private")
     asked = plan(server, own_command=["cat", str(server.log)])
-    done = place.raw("bench", params(asked))
-    record = BenchRecord.model_validate_json(done.stdout)
+    place.run("bench", params(asked))
+    told = fetched(place)
+    record = BenchRecord.model_validate_json(told)
     assert all(request.ok for request in record.requests)
     assert "api_key='***'" in (record.own_output or "")
-    assert b"k3y-Very-Private" not in done.stdout + done.stderr
+    assert "k3y-Very-Private" not in told
 
 
 @pytest.mark.parametrize(("command", "code"), [("echo out; echo err >&2; exit 3", 3), ("exit 0", 0)])
@@ -168,45 +185,49 @@ def test_the_own_benchmark_is_bounded_in_time_with_all_its_children(place: Workp
     assert record.own_exit_code == -9
 
 
-def test_tells_progress(place: Workplace) -> None:
-    done = place.raw("bench", params(plan(place.start())))
-    beats = [json.loads(line)["progress"] for line in done.stderr.splitlines()]
-    assert {"stage": "measure", "done": 5, "total": 5} in beats
-    assert beats[0]["stage"] == "warm-up"
-
-
-def start_bench(place: Workplace, asked: dict[str, Any]) -> subprocess.Popen[bytes]:
-    process = subprocess.Popen(
-        place.command(), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=place.surroundings()
-    )
-    assert process.stdin is not None
-    process.stdin.write(program_text("bench", params(asked)).encode())
-    process.stdin.close()
-    return process
+def test_tells_progress_and_runs_on_by_itself(place: Workplace) -> None:
+    server = place.start("--fake-step-s", "0.1")
+    asked = params(plan(server, warmup=0))
+    assert place.run("bench", asked)["runs"] is True
+    seen = wait_for(lambda: (now := job(place, "poll"))["stage"] == "measure" and now)
+    assert seen["total"] == 5
+    place.run("bench", asked)
+    BenchRecord.model_validate_json(fetched(place))
+    assert server.log.read_text().count("Prefill batch") == 5, "given twice it was carried out once"
 
 
 def test_a_signal_ends_it_with_what_there_is(place: Workplace) -> None:
     server = place.start("--fake-step-s", "0.5")
-    process = start_bench(place, plan(server, warmup=0, requests=100, max_new_tokens=100))
+    place.run("bench", params(plan(server, warmup=0, requests=100, max_new_tokens=100)))
     wait_for(lambda: "Prefill batch" in server.log.read_text())
-    process.send_signal(signal.SIGTERM)
-    assert process.stdout is not None
-    record = BenchRecord.model_validate_json(process.stdout.read())
-    assert process.wait(10) == 0
+    os.kill(worker_of(place), signal.SIGTERM)
+    record = BenchRecord.model_validate_json(fetched(place))
     assert record.stopped == f"stopped by signal {int(signal.SIGTERM)}"
     assert len(record.requests) == 2
     assert all(request.error == "stopped: the bench was stopped" for request in record.requests)
 
 
-def test_a_lost_connection_ends_it(place: Workplace) -> None:
+def worker_of(place: Workplace) -> int:
+    state = json.loads((place.root / ".local/state/specdoctor/run1/bench-b1.json").read_text())
+    return int(state["worker"]["pid"])
+
+
+def test_it_is_stopped_with_everything_it_left(place: Workplace) -> None:
     server = place.start("--fake-step-s", "0.5")
-    process = start_bench(place, plan(server, warmup=0, requests=100, max_new_tokens=100))
-    wait_for(lambda: "Prefill batch" in server.log.read_text())
-    assert process.stdout is not None
-    assert process.stderr is not None
-    process.stdout.close()
-    process.stderr.close()
-    assert process.wait(10) != 0
+    place.run("bench", params(plan(server, warmup=0, requests=100, max_new_tokens=100)))
+    worker = worker_of(place)
+    job(place, "stop")
+    assert not is_alive(worker)
+    assert not (place.root / ".local").exists()
+    assert job(place, "poll")["error"]["kind"] == "unknown-action"
+
+
+def test_one_that_was_killed_has_an_unknown_end(place: Workplace) -> None:
+    server = place.start("--fake-step-s", "0.5")
+    place.run("bench", params(plan(server, warmup=0, requests=100, max_new_tokens=100)))
+    os.kill(worker_of(place), signal.SIGKILL)
+    state = wait_for(lambda: not (now := job(place, "poll"))["runs"] and now)
+    assert state["outcome"] is None
 
 
 @pytest.mark.parametrize("wrong", ["pid", "start_ticks", "port"])

@@ -13,6 +13,7 @@ from typing import Any, Dict, List, Optional
 
 from specdoctor.remote.parts.answer import Refusal
 from specdoctor.remote.parts.detached import Ready, detached
+from specdoctor.remote.parts.jobs import stop_jobs
 from specdoctor.remote.parts.lease import LEASE, remove_shared_lease, write_shared_lease
 from specdoctor.remote.parts.orders import start_restoring
 from specdoctor.remote.parts.procfs import alive, own_stat
@@ -178,6 +179,7 @@ class Guard:
         self.save(phase="acting", acted_at=time.time(), quiet_s=self.silent_s())
         self.tell("nobody was in touch for %d s; putting the original back" % self.story["quiet_s"])
         self.undo_launches()
+        stop_jobs(self.folder)
         used: Optional[int] = lock
         for attempt in range(ATTEMPTS):
             if attempt:

@@ -28,7 +28,7 @@ def bases() -> List[str]:
     home = os.path.expanduser("~")
     if home.startswith("/"):
         found.append(home + "/.local/state/specdoctor")
-    return [*found, "/var/tmp/specdoctor-%d" % os.getuid()]
+    return [*found, "/var/tmp/specdoctor-%d" % os.getuid(), "/dev/shm/specdoctor-%d" % os.getuid()]
 
 
 def checked_name(name: str) -> str:
@@ -99,11 +99,15 @@ def make_run(run: str) -> str:
 
 
 def write_json(path: str, value: Any) -> None:
+    write_whole(path, json.dumps(value, indent=1).encode("ascii"))
+
+
+def write_whole(path: str, raw: bytes) -> None:
     """Replace a private file at once, and wait until it is on disk."""
     draft = path + ".new"
     descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     with os.fdopen(descriptor, "wb") as stream:
-        stream.write(json.dumps(value, indent=1).encode("ascii"))
+        stream.write(raw)
         stream.flush()
         os.fsync(stream.fileno())
     os.rename(draft, path)
