@@ -40,7 +40,7 @@ def read_by_sftp(client: Any, path: str, *, offset: int, length: int | None) -> 
     """
     wanted = bounded_length(length)
     try:
-        with client.open(path, "rb") as file:
+        with client.open(os.fsencode(path), "rb") as file:
             attributes = file.stat()
             if attributes.st_mode is not None and stat.S_ISDIR(attributes.st_mode):
                 raise _os_error(errno.EISDIR, path)

@@ -21,6 +21,7 @@ import asyncssh
 from specdoctor.transports.ssh_known_hosts import HostKey, parse_public_key
 
 LOOPBACK = "127.0.0.1"
+QUOTE, ESCAPED = '"', '\\"'
 
 
 @dataclass(frozen=True)
@@ -183,14 +184,24 @@ async def _drain(source: asyncio.StreamReader | None, sink: asyncssh.SSHWriter[b
 class OpenSshServer:
     """A real sshd on loopback, with keys and accounts of its own; it runs as whoever runs the tests.
 
-    `options` are configuration lines; they come first, and sshd takes the first line of a kind.
+    `options` are configuration lines; they come first, and sshd takes the first line of a kind. `forced` is a command
+    that every key is tied to; `runs_as` another account to run sshd as (the caller is root then).
     """
 
-    def __init__(self, folder: Path, host_keys: Sequence[KeyPair], allowed: Sequence[KeyPair], *options: str) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        host_keys: Sequence[KeyPair],
+        allowed: Sequence[KeyPair],
+        *options: str,
+        forced: str = "",
+        runs_as: str = "",
+    ) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         port = free_port()
         accounts = folder / "authorized_keys"
-        accounts.write_text("".join(key.public_line + "\n" for key in allowed), encoding="ascii")
+        tied = f'command="{forced.replace(QUOTE, ESCAPED)}" ' if forced else ""
+        accounts.write_text("".join(f"{tied}{key.public_line}\n" for key in allowed), encoding="ascii")
         config = folder / "sshd_config"
         lines = [*options, f"Port {port}", f"ListenAddress {LOOPBACK}", f"AuthorizedKeysFile {accounts}"]
         lines += ["StrictModes no", "UsePAM no", "PidFile none"]
@@ -201,8 +212,10 @@ class OpenSshServer:
             lines.append("Subsystem sftp internal-sftp")
         config.write_text("\n".join(lines) + "\n", encoding="ascii")
         self._log = (folder / "sshd.log").open("wb")
-        self._process = subprocess.Popen([sshd_program(), "-D", "-e", "-f", str(config)], stderr=self._log)
-        self.server = Server(port=port, host_keys=tuple(host_keys), user=own_name())
+        argv = ["runuser", "-u", runs_as, "--"] if runs_as else []
+        argv += [sshd_program(), "-D", "-e", "-f", str(config)]
+        self._process = subprocess.Popen(argv, stderr=self._log)
+        self.server = Server(port=port, host_keys=tuple(host_keys), user=runs_as or own_name())
         _await_port(port)
 
     def close(self) -> None:

@@ -12,7 +12,7 @@ from specdoctor.core.via import parse_via
 from specdoctor.transports.local import LocalHost
 from specdoctor.transports.via import ViaHost
 from tests.transports.conftest import Keys, SshHome, shims_on_path
-from tests.transports.host_contract import HostContract, Subject
+from tests.transports.host_contract import EachArgument, HostContract, Subject
 
 
 @pytest.fixture(scope="module", params=["in-process", "sshd", "openssh", "local", "docker"])
@@ -34,6 +34,11 @@ def subject(request: pytest.FixtureRequest, keys: Keys, tmp_path_factory: pytest
 
 
 class TestHost(HostContract):
+    pass
+
+
+@pytest.mark.parametrize("subject", ["in-process", "sshd", "local"], indirect=True, scope="module")
+class TestEachArgument(EachArgument):
     pass
 
 
