@@ -41,6 +41,8 @@ from specdoctor.core.redact import redact
 from specdoctor.core.server import ServerRef, ServerView, SpecSetting
 
 LEAST_READY_S = 1800.0
+RECENT_S = 180.0
+"""Decode lines this near to the newest one show the traffic that goes on now."""
 """A start is given at least half an hour: large models, first-time kernel compilation."""
 
 Outcome = tuple[str, str, tuple[str, ...]]
@@ -284,13 +286,17 @@ def _watch(run: Run, action: str, move: Watch) -> Outcome:
 
 
 def _traffic(run: Run, evidence: str, fresh_log: str) -> Measurement | None:
-    """The users' own traffic, from what was logged meanwhile, else from the log as read."""
+    """The users' own traffic, from what was logged meanwhile; with the minutes before, or the log as read, where that
+    is too little for a cycle."""
     assert run.scene is not None
     engine = run.engine
     assert engine is not None
     fresh = engine.read_log(fresh_log, where="log while watching", argv=run.scene.view.argv).decode if fresh_log else ()
     logged = run.scene.view.log.decode if run.scene.view.log else ()
-    for windows in (fresh, logged):
+    newest = max((w.at for w in (*logged, *fresh) if w.at is not None), default=0.0)
+    recent = tuple(w for w in logged if w.at is not None and w.at > newest - RECENT_S)
+    best: Measurement | None = None
+    for windows in (fresh, (*recent, *fresh) if fresh else (), logged):
         found = traffic_measurement(
             measurement_id=run.ledger.next_id("M"),
             evidence=evidence,
@@ -299,9 +305,11 @@ def _traffic(run: Run, evidence: str, fresh_log: str) -> Measurement | None:
             spec=current_spec(run),
             windows=windows,
         )
-        if found is not None:
-            return found.model_copy(update={"fingerprint": _fingerprint(run, traffic_workload(found))})
-    return None
+        if found is not None and (best is None or (best.step is None and found.step is not None)):
+            best = found
+    if best is None:
+        return None
+    return best.model_copy(update={"fingerprint": _fingerprint(run, traffic_workload(best))})
 
 
 def _fingerprint(run: Run, workload: dict[str, str]) -> dict[str, str]:

@@ -1,4 +1,7 @@
-"""The practice clients: users of the server who know nothing of a diagnosis, in a process of their own."""
+"""The practice clients: users of the server who know nothing of a diagnosis, in a process of their own.
+
+`run/asked` grows by a byte with each request that they send.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +26,9 @@ def main(argv: Sequence[str]) -> int:
     """`STATE PORT [API_KEY]`: run the world's live traffic until killed."""
     traffic = Traffic.model_validate(read_world(Path(argv[0]))["live_traffic"])
     key = argv[2] if len(argv) > 2 else None
-    clients = [_Client(traffic, number, port=int(argv[1]), key=key) for number in range(traffic.clients)]
+    clients = [
+        _Client(traffic, number, state=Path(argv[0]), port=int(argv[1]), key=key) for number in range(traffic.clients)
+    ]
     threads = [threading.Thread(target=client.run, daemon=True) for client in clients]
     for thread in threads:
         thread.start()
@@ -35,7 +40,8 @@ def main(argv: Sequence[str]) -> int:
 class _Client:
     """One closed loop: ask, wait for the whole answer, think, ask again."""
 
-    def __init__(self, traffic: Traffic, number: int, *, port: int, key: str | None) -> None:
+    def __init__(self, traffic: Traffic, number: int, *, state: Path, port: int, key: str | None) -> None:
+        self._state = state
         self._traffic = traffic
         self._next = number
         self._rng = random.Random(number)
@@ -63,6 +69,8 @@ class _Client:
             },
         }
         self._next += traffic.clients
+        with (self._state / "run" / "asked").open("ab", buffering=0) as asked:
+            asked.write(b".")
         connection = http.client.HTTPConnection(LOOPBACK, self._port, timeout=REQUEST_TIMEOUT_S)
         try:
             connection.request("POST", "/generate", json.dumps(body), self._headers)
