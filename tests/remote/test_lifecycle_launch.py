@@ -184,21 +184,29 @@ def test_refuses_when_the_surroundings_could_not_come_back(place: Workplace) -> 
 
 
 def test_refuses_a_second_order_while_one_is_under_way(place: Workplace) -> None:
-    server = place.start("--fake-start-s", "0.7")
+    gate = place.root / "gate"
+    gate.touch()
+    server = place.start("--fake-start-when", str(gate))
+    gate.unlink()
     asked = order(server.ref)
     call(place, cmd="begin", order=asked)
     assert refused(place, cmd="begin", order={**asked, "action": "a2"}).startswith("busy: ")
     assert refused(place, cmd="restore", order=restore_order(server)).startswith("busy: ")
     assert refused(place, cmd="release", run="run1").startswith("busy: ")
+    gate.touch()
     assert ended(place, "a1")["outcome"]["status"] == "ready"
 
 
 def test_two_runs_do_not_meet_at_one_server(place: Workplace) -> None:
-    server = place.start("--fake-start-s", "0.7")
+    gate = place.root / "gate"
+    gate.touch()
+    server = place.start("--fake-start-when", str(gate))
+    gate.unlink()
     call(place, cmd="begin", order=order(server.ref))
     other = {**order(server.ref), "run": "run2"}
     answer = call(place, cmd="begin", order=other)
     assert answer["error"]["kind"] == "held"
+    gate.touch()
     assert ended(place, "a1")["outcome"]["status"] == "ready"
 
 

@@ -150,6 +150,7 @@ def options() -> argparse.Namespace:
     parser.add_argument("--speculative-num-steps", type=int, default=0)
     parser.add_argument("--enable-metrics", action="store_true")
     parser.add_argument("--fake-start-s", type=float, default=0.0)
+    parser.add_argument("--fake-start-when", default="")
     parser.add_argument("--fake-fail")
     parser.add_argument("--fake-fail-if")
     parser.add_argument("--fake-ignore-term", action="store_true")
@@ -175,6 +176,8 @@ def main() -> None:
     try:
         log("Load weight begin. avail mem=139.20 GB")
         time.sleep(Handler.options.fake_start_s)
+        while Handler.options.fake_start_when and not os.path.exists(Handler.options.fake_start_when):
+            time.sleep(0.02)
         flag = Handler.options.fake_fail_if
         if Handler.options.fake_fail or (flag and Path(flag).exists()):
             log("Scheduler hit an exception: Traceback (most recent call last):")
