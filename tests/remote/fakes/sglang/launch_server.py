@@ -176,7 +176,7 @@ def main() -> None:
     try:
         log("Load weight begin. avail mem=139.20 GB")
         time.sleep(Handler.options.fake_start_s)
-        while Handler.options.fake_start_when and not os.path.exists(Handler.options.fake_start_when):
+        while Handler.options.fake_start_when and not Path(Handler.options.fake_start_when).exists():
             time.sleep(0.02)
         flag = Handler.options.fake_fail_if
         if Handler.options.fake_fail or (flag and Path(flag).exists()):
