@@ -72,7 +72,7 @@ def server_findings(view: ServerView, facts: Facts, *, meant: Sequence[str] = ()
     return [
         _server(view),
         _version(view),
-        _log(view),
+        _log(view, facts),
         Finding(name="surroundings", state="ok", text=surroundings_text(view)),
         *_launch(view, meant),
         _reading(view),
@@ -102,7 +102,12 @@ def _version(view: ServerView) -> Finding:
     )
 
 
-def _log(view: ServerView) -> Finding:
+def _log(view: ServerView, facts: Facts) -> Finding:
+    if view.log is None and facts.via:
+        then = (
+            f"what {facts.via.partition(':')[0]} keeps of it is seen from outside: leave out --via, or save its log and"
+        )
+        return Finding(name="log", state="no", text="none inside the container", then=f"{then} use specdoctor triage")
     if view.log is None:
         return Finding(name="log", state="no", text="none was found", then="name it with --log PATH")
     lines = f"{view.log_path or view.log.where}, {view.log.lines} lines, {len(view.log.decode)} decode lines"

@@ -13,12 +13,14 @@ from specdoctor.core.host import Host
 MAX_READ_BYTES = 64 * 1024 * 1024
 REQUESTS_AHEAD = 64
 _COMMAND_TIMEOUT_S = 120.0
+_MESSAGE_BYTES = 4096
 
-_MISSING, _FORBIDDEN, _DIRECTORY = 44, 45, 46
+_MISSING, _FORBIDDEN, _DIRECTORY, _NO_TOOL = 44, 45, 46, 47
 _ERRNO = {_MISSING: errno.ENOENT, _FORBIDDEN: errno.EACCES, _DIRECTORY: errno.EISDIR}
 
 # A redirection instead of an argument: no path can be read as an option, and tail can seek in a regular file.
 _SCRIPT = (
+    f'for tool in tail head; do command -v $tool >/dev/null || {{ echo "no $tool" >&2; exit {_NO_TOOL}; }}; done; '
     f'[ -d "$1" ] && exit {_DIRECTORY}; [ -e "$1" ] || exit {_MISSING}; [ -r "$1" ] || exit {_FORBIDDEN}; '
     'tail -c "+$2" < "$1" | head -c "$3"'
 )
@@ -66,10 +68,16 @@ def read_by_command(host: Host, path: str, *, offset: int, length: int | None) -
     result = host.run(
         ("sh", "-c", _SCRIPT, "sh", path, str(offset + 1), str(wanted)),
         timeout_s=_COMMAND_TIMEOUT_S,
-        max_output_bytes=wanted,
+        max_output_bytes=max(wanted, _MESSAGE_BYTES),
     )
     if result.exit_code in _ERRNO:
         raise _os_error(_ERRNO[result.exit_code], path)
+    if result.exit_code == _NO_TOOL:
+        raise TargetError(
+            f"{host.name}: {path} cannot be read: the host has {result.error_text.strip()}",
+            tried="SFTP, where there is such a service, then tail and head on the host",
+            next_step="Install it there (coreutils or busybox).",
+        )
     if result.exit_code != 0:
         raise TargetError(
             f"{host.name}: {path} could not be read (exit {result.exit_code}: {result.error_text.strip()})",

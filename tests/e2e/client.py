@@ -86,6 +86,8 @@ class Client:
         for place in (self.home, self.work):
             place.mkdir(parents=True)
         self._count = 0
+        self.besides: dict[str, str] = {}
+        """What else stands in its environment."""
 
     @property
     def environment(self) -> dict[str, str]:
@@ -95,6 +97,7 @@ class Client:
             "LANG": "C.UTF-8",
             "TERM": "xterm",
             "COLUMNS": "100",
+            **self.besides,
         }
 
     def start(self, *words: str) -> Command:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
@@ -41,11 +41,12 @@ class Sshds:
         self._stack = stack
         self._count = 0
 
-    def start(self, *options: str, forced: str = "") -> Server:
+    def start(self, *options: str, forced: str = "", wrapper: Sequence[str] = ()) -> Server:
         """An sshd that this configuration knows."""
         self._count += 1
         folder = self._folder / f"sshd{self._count}"
-        sshd = OpenSshServer(folder, [self.keys.host], [self.keys.user], *options, forced=forced)
+        keys = self.keys
+        sshd = OpenSshServer(folder, [keys.host], [keys.user], *options, forced=forced, wrapper=wrapper)
         self._stack.callback(sshd.close)
         self.home.know(sshd.server.known_hosts())
         return sshd.server

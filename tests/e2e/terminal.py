@@ -44,6 +44,13 @@ class Terminal:
         os.write(self._ours, words)
         return str(questions[-1]).lower()
 
+    def type(self, words: bytes, *, after: str, within_s: float = 60.0) -> None:
+        """Type these words once the terminal shows `after`."""
+        deadline = time.monotonic() + within_s
+        while after not in self.text:
+            assert self._read(deadline), f"{after!r} did not come:\n{self.text[-SHOWN:]}"
+        os.write(self._ours, words)
+
     def end(self, *, within_s: float = 200.0) -> tuple[int, str]:
         """Wait for the end; the exit code and what went to standard output."""
         deadline = time.monotonic() + within_s

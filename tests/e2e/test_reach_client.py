@@ -1,37 +1,137 @@
-"""A whole investigation through the system's own ssh client, and what is left of that client afterwards."""
+"""Whole commands through the system's own ssh client: what it asks, which way a resume goes, what is left of it."""
 
 from __future__ import annotations
 
 import json
+import os
 import shutil
+import signal
+import sys
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.e2e.client import Client
-from tests.e2e.practice import Practice, eventually
+from specdoctor.transports.openssh_master import LINGER_S
+from tests.e2e.client import Client, under_way
+from tests.e2e.conftest import LabUp
+from tests.e2e.practice import PROGRAM, Practice, eventually
+from tests.e2e.reach import make_keys
+from tests.e2e.terminal import Terminal
+from tests.transports.conftest import SshHome
+from tests.transports.ssh_servers import InProcessServer
 
 pytestmark = pytest.mark.skipif(shutil.which("ssh") is None, reason="the OpenSSH client is not installed")
 
+CODE = "314159"
+AT_ITS_OWN_TERMINAL = """
+import fcntl, os, sys, termios
+fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+os.execv(sys.argv[1], sys.argv[1:])
+"""
+"""Makes the terminal on standard input the one that programs find as /dev/tty."""
 
-def masters(lab: Practice) -> list[str]:
-    """Command lines of ssh masters with a connection to this practice host."""
-    mark = str(lab.config).encode()
-    lines = [path.read_bytes() for path in Path("/proc").glob("[0-9]*/cmdline") if path.exists()]
-    return [line.decode(errors="replace") for line in lines if b"ControlPath" in line and mark in line]
+
+@pytest.fixture
+def sockets(client: Client) -> Iterator[Path]:
+    """The folder in which this client's control sockets lie; its path is short, as theirs have to be."""
+    folder = Path(tempfile.mkdtemp(prefix="sd-"))
+    client.besides["XDG_RUNTIME_DIR"] = str(folder)
+    yield folder
+    shutil.rmtree(folder)
 
 
-def test_an_investigation_reads_through_the_client_and_a_resume_goes_the_same_way(
-    lab: Practice, client: Client
-) -> None:
+def masters(sockets: Path) -> list[int]:
+    """Processes of ssh that hold a control socket in this folder."""
+    found: list[int] = []
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            line = path.read_bytes()
+        except OSError:
+            continue
+        if str(sockets).encode() in line:
+            found.append(int(path.parent.name))
+    return found
+
+
+def check_nothing_left(sockets: Path, *, within_s: float) -> None:
+    assert eventually(lambda: not masters(sockets), within_s=within_s), masters(sockets)
+
+
+def test_a_run_and_its_resume_go_the_same_way_and_nothing_is_left(lab: Practice, client: Client, sockets: Path) -> None:
     found, files = lab.running(), lab.files_at_home()
-    ended = client.run("investigate", *lab.target, "--ssh", "openssh", "--symptom", "slower than without", "--json")
+    command = client.start("investigate", *lab.target, "--ssh", "openssh", "--symptom", "slower than without", "--json")
+    client.await_events(lambda events: under_way(events) == "watch", command)
+    assert len(masters(sockets)) == 1
+    ended = command.end()
     assert ended.code == 4, ended.err
     assert client.events()[0]["settings"]["ssh_transport"] == "openssh"
-    assert eventually(lambda: not masters(lab), within_s=10.0)
+    check_nothing_left(sockets, within_s=10.0)
     resumed = client.run("investigate", "--resume", client.run_id, "--json")
     assert resumed.code == 4, resumed.err
     assert json.loads(resumed.out)["restored"] is None
     assert lab.running() == found
     assert lab.files_at_home() == files
-    assert eventually(lambda: not masters(lab), within_s=10.0)
+    assert list(sockets.iterdir()) == []
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL], ids=["Ctrl-C", "kill -9"])
+def test_a_command_that_is_ended_leaves_no_client_behind(
+    lab: Practice, client: Client, sockets: Path, how: signal.Signals
+) -> None:
+    command = client.start("investigate", *lab.target, "--ssh", "openssh", "--symptom", "slow")
+    client.await_events(lambda events: under_way(events) == "watch", command)
+    (master,) = masters(sockets)
+    command.process.send_signal(how)
+    command.process.wait(30)
+    check_nothing_left(sockets, within_s=LINGER_S + 20.0 if how == signal.SIGKILL else 10.0)
+    assert not Path(f"/proc/{master}").exists()
+    assert list(sockets.glob("*/s")) == []
+
+
+def test_a_one_time_code_is_asked_for_by_ssh_on_the_terminal(client: Client, sockets: Path, tmp_path: Path) -> None:
+    keys = make_keys(tmp_path)
+    server = InProcessServer((keys.host,), None, code=CODE)
+    try:
+        home = SshHome(tmp_path)
+        home.add("otp", server.server, key=keys.user)
+        home.know(server.server.known_hosts())
+        words = [str(PROGRAM), "probe", "ssh://otp", "--ssh-config", str(home.config)]
+        terminal = Terminal(
+            [sys.executable, "-c", AT_ITS_OWN_TERMINAL, *words],
+            cwd=client.work,
+            environment=client.environment,
+            out=tmp_path / "out",
+        )
+        terminal.type(f"{CODE}\n".encode(), after="One-time code: ")
+        code, out = terminal.end(within_s=60.0)
+        assert code == 0, terminal.text
+        assert "otp: no key is accepted; ssh asks for keyboard-interactive" in terminal.text
+        assert CODE not in terminal.text
+        assert json.loads(out)["host"]["uid"] == os.getuid()
+        assert len(server.connections) == 2
+    finally:
+        server.close()
+    check_nothing_left(sockets, within_s=10.0)
+
+
+def test_a_container_of_the_host_is_looked_at_from_inside(lab_up: LabUp, client: Client, sockets: Path) -> None:
+    lab = lab_up("in-docker")
+    found = lab.running()
+    inside = ("--via", "docker:sglang-prod", "--ssh", "openssh")
+    looked = client.run("doctor", *lab.target, *inside, "--json")
+    assert looked.code == 0, looked.err
+    tiers = {finding["name"]: finding for finding in looked.document["findings"]}
+    assert tiers["tier load"]["state"] == "ok"
+    assert tiers["tier restart"]["state"] == "no"
+    assert "reached through docker:sglang-prod" in tiers["tier restart"]["text"]
+    pasted = client.shell(f"ssh -F {lab.config} lab {tiers['tier restart']['then']}")
+    assert pasted.code == 0, pasted.err
+    assert "RestartPolicy" in pasted.out
+    asked = client.run(
+        "investigate", *lab.target, *inside, "--allow", "restart", "--symptom", "slower than without", "--json"
+    )
+    assert asked.document["cost"]["restarts"] == 0
+    assert client.events()[0]["settings"]["via"] == "docker:sglang-prod"
+    assert lab.running() == found

@@ -73,6 +73,15 @@ class _Account(asyncssh.SSHServer):
     def begin_auth(self, username: str) -> bool:
         return True
 
+    def kbdint_auth_supported(self) -> bool:
+        return bool(self._owner.code)
+
+    def get_kbdint_challenge(self, username: str, lang: str, submethods: str) -> asyncssh.KbdIntChallenge:
+        return "", "", "", [("One-time code: ", False)]
+
+    def validate_kbdint_response(self, username: str, responses: asyncssh.KbdIntResponse) -> bool:
+        return list(responses) == [self._owner.code]
+
     def public_key_auth_supported(self) -> bool:
         return self._owner.allowed is not None
 
@@ -93,13 +102,17 @@ class _Account(asyncssh.SSHServer):
 
 @dataclass
 class InProcessServer:
-    """An SSH server in a thread of this process: runs commands by `shell -c`, as a login shell would."""
+    """An SSH server in a thread of this process: runs commands by `shell -c`, as a login shell would.
+
+    With `code` it also lets in whoever answers its question with that.
+    """
 
     host_keys: Sequence[KeyPair]
     allowed: frozenset[str] | None
     shell: str = "/bin/sh"
     sftp: bool = True
     forwards_allowed: bool = True
+    code: str = ""
     connections: list[asyncssh.SSHServerConnection] = field(default_factory=list)
     keys_seen: list[str] = field(default_factory=list)
     forwards: list[tuple[str, int]] = field(default_factory=list)
@@ -185,7 +198,8 @@ class OpenSshServer:
     """A real sshd on loopback, with keys and accounts of its own; it runs as whoever runs the tests.
 
     `options` are configuration lines; they come first, and sshd takes the first line of a kind. `forced` is a command
-    that every key is tied to; `runs_as` another account to run sshd as (the caller is root then).
+    that every key is tied to; `runs_as` another account to run sshd as (the caller is root then), `wrapper` a command
+    that runs sshd.
     """
 
     def __init__(
@@ -196,6 +210,7 @@ class OpenSshServer:
         *options: str,
         forced: str = "",
         runs_as: str = "",
+        wrapper: Sequence[str] = (),
     ) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         port = free_port()
@@ -212,7 +227,7 @@ class OpenSshServer:
             lines.append("Subsystem sftp internal-sftp")
         config.write_text("\n".join(lines) + "\n", encoding="ascii")
         self._log = (folder / "sshd.log").open("wb")
-        argv = ["runuser", "-u", runs_as, "--"] if runs_as else []
+        argv = ["runuser", "-u", runs_as, "--"] if runs_as else list(wrapper)
         argv += [sshd_program(), "-D", "-e", "-f", str(config)]
         self._process = subprocess.Popen(argv, stderr=self._log)
         self.server = Server(port=port, host_keys=tuple(host_keys), user=runs_as or own_name())
