@@ -30,6 +30,7 @@ def host_findings(facts: Facts) -> list[Finding]:
     """The machine, the interpreter that gathered the facts, and its GPUs."""
     host = facts.host
     who = f"{host.user or '?'} on {host.hostname or '?'}, {host.kernel} {host.machine}".strip()
+    who += "; read as root, with sudo" if host.privileged else ""
     found = [Finding(name="login", state="ok", text=who)]
     if host.python:
         found.append(Finding(name="python", state="ok", text=f"{host.python}, {host.interpreter}"))

@@ -37,7 +37,14 @@ class HostUnreachable(TargetError):
 
 
 class HostKeyUnknown(TargetError):
-    """The host has no entry in any known_hosts file and nobody allowed a first-contact trust."""
+    """The host has no entry in any known_hosts file and nobody allowed a first-contact trust.
+
+    `by_authority`: a certificate authority is trusted for it, whose certificates only the ssh client checks.
+    """
+
+    def __init__(self, message: str, *, tried: str = "", next_step: str = "", by_authority: bool = False) -> None:
+        super().__init__(message, tried=tried, next_step=next_step)
+        self.by_authority = by_authority
 
 
 class HostKeyChanged(TargetError):

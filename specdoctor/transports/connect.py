@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 from typing import TYPE_CHECKING
 
-from specdoctor.core.errors import AuthenticationRefused, UsageError
+from specdoctor.core.errors import AuthenticationRefused, HostKeyUnknown, UsageError
 from specdoctor.core.host import Host
 from specdoctor.core.reach import SshTransport
 from specdoctor.transports.local import LocalHost
@@ -63,12 +63,20 @@ def connect(
     host = SshHost(route, accept_new=accept_new, ask_passphrase=ask_passphrase, on_notice=on_notice)
     try:
         return host.open()
-    except AuthenticationRefused as error:
-        askable = ASKED_FOR.intersection(error.accepts)
-        if ssh_transport != "auto" or ask_passphrase is None or not askable or not shutil.which("ssh"):
+    except (AuthenticationRefused, HostKeyUnknown) as error:
+        why = _why_by_client(error, asking=ask_passphrase is not None)
+        if ssh_transport != "auto" or not why or not shutil.which("ssh"):
             raise
-        _told(on_notice, f"{destination.host}: no key is accepted; ssh asks for {' or '.join(sorted(askable))}")
+        _told(on_notice, f"{destination.host}: {why}")
     return by_client()
+
+
+def _why_by_client(error: AuthenticationRefused | HostKeyUnknown, *, asking: bool) -> str:
+    """Why the ssh client may get in where our own SSH did not; empty if it would be refused in the same way."""
+    if isinstance(error, HostKeyUnknown):
+        return "a certificate authority vouches for its key; using the ssh client" if error.by_authority else ""
+    askable = sorted(ASKED_FOR.intersection(error.accepts)) if asking else []
+    return f"no key is accepted; ssh asks for {' or '.join(askable)}" if askable else ""
 
 
 def _told(on_notice: Notice | None, text: str) -> None:

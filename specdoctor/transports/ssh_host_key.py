@@ -78,7 +78,12 @@ def _unknown(route: SshRoute, hop: SshHop, key: HostKey, finding: KeyFinding, *,
             "checked here, so the host's own key has to be recorded"
         )
     lines.append("  nothing was sent")
-    return HostKeyUnknown("\n".join(lines), tried=_looked_in(hop), next_step=_ways_to_record(route, hop, key, finding))
+    return HostKeyUnknown(
+        "\n".join(lines),
+        tried=_looked_in(hop),
+        next_step=_ways_to_record(route, hop, key, finding),
+        by_authority=finding.authority is not None,
+    )
 
 
 def _ways_to_record(route: SshRoute, hop: SshHop, key: HostKey, finding: KeyFinding) -> str:

@@ -20,6 +20,7 @@ from tests.e2e.practice import PROGRAM, Practice, eventually
 from tests.e2e.reach import make_keys
 from tests.e2e.terminal import Terminal
 from tests.transports.conftest import SshHome
+from tests.transports.host_contract import is_running
 from tests.transports.ssh_servers import InProcessServer
 
 pytestmark = pytest.mark.skipif(shutil.which("ssh") is None, reason="the OpenSSH client is not installed")
@@ -86,7 +87,7 @@ def test_a_command_that_is_ended_leaves_no_client_behind(
     command.process.send_signal(how)
     command.process.wait(30)
     check_nothing_left(sockets, within_s=LINGER_S + 20.0 if how == signal.SIGKILL else 10.0)
-    assert not Path(f"/proc/{master}").exists()
+    assert not is_running(master)
     assert list(sockets.glob("*/s")) == []
 
 

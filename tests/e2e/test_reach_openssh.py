@@ -15,6 +15,7 @@ import pytest
 from specdoctor.core.errors import (
     AuthenticationRefused,
     ConnectionLost,
+    HostKeyUnknown,
     HostUnreachable,
     TargetError,
 )
@@ -22,7 +23,7 @@ from specdoctor.transports.openssh import OpenSshHost
 from specdoctor.transports.openssh_master import LINGER_S
 from tests.transports.conftest import Keys, SshHome, keys, openssh, ssh_home, start_openssh
 from tests.transports.openssh_masters import after
-from tests.transports.ssh_servers import Link, OpenSshServer, free_port
+from tests.transports.ssh_servers import KeyPair, Link, OpenSshServer, free_port, own_name
 
 pytestmark = [
     pytest.mark.sshd,
@@ -184,3 +185,48 @@ def test_a_host_that_would_ask_a_person_is_left_to_ssh_at_a_terminal(
     assert ssh_home.notices[0] == "eagle: no key is accepted; ssh asks for password"
     with pytest.raises(AuthenticationRefused, match=r"log-in as .* was refused"):
         ssh_home.reach("eagle")
+
+
+def certified(key: KeyPair, authority: KeyPair, folder: Path, *options: str) -> Path:
+    """A certificate for a key, signed by an authority."""
+    public = folder / "certified.pub"
+    public.write_text(key.public_line + "\n")
+    subprocess.run(
+        ["ssh-keygen", "-q", "-s", str(authority.path), "-I", "test", *options, str(public)],
+        check=True,
+        capture_output=True,
+    )
+    return folder / "certified-cert.pub"
+
+
+def test_a_host_that_an_authority_vouches_for_is_left_to_ssh(
+    start_openssh: Callable[..., OpenSshServer], keys: Keys, ssh_home: SshHome, tmp_path: Path
+) -> None:
+    certificate = certified(keys.host, keys.other_host, tmp_path, "-h", "-n", "eagle")
+    server = start_openssh(f"HostCertificate {certificate}").server
+    ssh_home.add("eagle", server, key=keys.user, HostKeyAlias="eagle")
+    ssh_home.know(f"@cert-authority eagle {keys.other_host.public_line}\n")
+    with pytest.raises(HostKeyUnknown, match="certificate authority"):
+        ssh_home.connect("eagle")
+    host = ssh_home.reach("eagle")
+    try:
+        assert isinstance(host, OpenSshHost)
+        assert host.run(("echo", "in")).text == "in\n"
+    finally:
+        host.close()
+
+
+def test_a_certificate_of_the_user_lets_in(
+    start_openssh: Callable[..., OpenSshServer], keys: Keys, ssh_home: SshHome, tmp_path: Path
+) -> None:
+    certificate = certified(keys.stranger, keys.other_host, tmp_path, "-n", own_name())
+    server = start_openssh(f"TrustedUserCAKeys {keys.other_host.path}.pub").server
+    ssh_home.add("eagle", server, key=keys.stranger, CertificateFile=str(certificate), IdentitiesOnly="yes")
+    ssh_home.know(server.known_hosts())
+    host = ssh_home.reach("eagle")
+    try:
+        assert isinstance(host, OpenSshHost)
+        assert host.run(("echo", "in")).text == "in\n"
+    finally:
+        host.close()
+    assert ssh_home.notices == ["eagle: using the ssh client, for CertificateFile"]

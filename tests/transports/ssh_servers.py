@@ -74,7 +74,7 @@ class _Account(asyncssh.SSHServer):
         return True
 
     def kbdint_auth_supported(self) -> bool:
-        return bool(self._owner.code)
+        return bool(self._owner.code) or super().kbdint_auth_supported()
 
     def get_kbdint_challenge(self, username: str, lang: str, submethods: str) -> asyncssh.KbdIntChallenge:
         return "", "", "", [("One-time code: ", False)]
