@@ -10,6 +10,7 @@ from specdoctor.analysis.figure import FigureError
 from specdoctor.analysis.recall import read_recall
 from specdoctor.analysis.symptom import read_symptom
 from specdoctor.app.bounding import computed, known
+from specdoctor.app.by_hand import recognise
 from specdoctor.app.fingerprint import bench_workload, fingerprint, traffic_workload
 from specdoctor.app.measuring import measure, traffic_measurement
 from specdoctor.app.prompts import built_in, chat_template, from_file, rendered
@@ -29,6 +30,7 @@ from specdoctor.core.moves import (
     Note,
     OpenHypothesis,
     Park,
+    Recognise,
     Relaunch,
     Restore,
     RunChecks,
@@ -73,6 +75,8 @@ def carry_out(run: Run, move: Move, *, action: str | None = None) -> None:
             _act(run, move, action, lambda r, a: _relaunch(r, a, move))
         case Restore():
             _act(run, move, action, _restore)
+        case Recognise():
+            _act(run, move, action, recognise)
         case _:
             raise LedgerError(f"a move of kind {move.kind} is not carried out")
 
@@ -256,6 +260,8 @@ def _server(run: Run) -> ServerRef:
 
 def current_spec(run: Run) -> SpecSetting:
     """The speculation in force on the server that runs now."""
+    if run.ledger.by_hand is not None and run.ledger.by_hand.spec is not None:
+        return run.ledger.by_hand.spec
     for launch in reversed(run.ledger.relaunches):
         if run.ledger.changed and launch.outcome.status == "ready" and launch.spec is not None:
             return launch.spec

@@ -10,6 +10,7 @@ from specdoctor import __version__
 from specdoctor.analysis.symptom import read_symptom
 from specdoctor.app import graph, guarding, steps, verdict
 from specdoctor.app.actions import carry_out, restore_order
+from specdoctor.app.by_hand import awaited
 from specdoctor.app.run import Run
 from specdoctor.core import events as ev
 from specdoctor.core.errors import (
@@ -24,7 +25,7 @@ from specdoctor.core.errors import (
     TargetError,
 )
 from specdoctor.core.model import Risk, Verdict
-from specdoctor.core.moves import Move, Restore
+from specdoctor.core.moves import Move, Recognise, Restore
 from specdoctor.core.policy import Refused, decide
 
 _move: TypeAdapter[Move] = TypeAdapter(Move)
@@ -89,6 +90,8 @@ def investigate(run: Run, *, checkpoints: Path | None) -> int:
     """
     try:
         _take_up(run)
+        if run.ledger.resumes and run.scene is not None and awaited(run):
+            carry_out(run, Recognise(why="has somebody started what was left to be started by hand?"))
         finished = graph.drive(run, checkpoints=checkpoints)
     except KeyboardInterrupt:
         put_back(run, why="interrupted")

@@ -7,6 +7,7 @@ from typing import Literal, cast
 
 from specdoctor.app import guarding, verdict
 from specdoctor.app.actions import carry_out
+from specdoctor.app.by_hand import lines_for
 from specdoctor.app.judging import judge as decided_by
 from specdoctor.app.questions import batch_of, commands
 from specdoctor.app.run import Run
@@ -73,11 +74,11 @@ def gate(run: Run, moves: Sequence[Move]) -> tuple[list[Move], Batch | None]:
         _look_again(run, move)
         outcome = decide(move, run.ledger, run.situation)
         if isinstance(outcome, Refused):
-            _refuse(run, move, outcome.why + (f"; {outcome.next_step}" if outcome.next_step else ""))
+            _refuse(run, move, outcome)
         elif risk_of(move) > Risk.READ and run.ledger.settings.dry_run:
             said = " ; ".join(commands(run, move))
             run.emit(ev.NoteAdded(text=f"dry run, would do: {said}", by="policy"))
-            _refuse(run, move, "dry run")
+            _refuse(run, move, Refused(why="dry run"))
         else:
             passed.append(move)
             if outcome.needs_approval:
@@ -100,8 +101,15 @@ def _look_again(run: Run, move: Move) -> None:
     carry_out(run, Watch(seconds=min(ledger.settings.watch_s, LOOK_AGAIN_S), why="do others use it by now?"))
 
 
-def _refuse(run: Run, move: Move, why: str) -> None:
-    run.emit(ev.MoveRefused(move=name_of(move), why=why))
+def _refuse(run: Run, move: Move, refused: Refused) -> None:
+    """Record a refusal; a launch that a person may make instead comes with the lines to paste."""
+    lines = lines_for(run, move.change) if isinstance(move, Relaunch) and refused.by_hand else None
+    if lines is None or not isinstance(move, Relaunch):
+        why = refused.why + (f"; {refused.next_step}" if refused.next_step else "")
+        run.emit(ev.MoveRefused(move=name_of(move), why=why))
+        return
+    why = f"{refused.why}; run it by hand{f' ({lines.first})' if lines.first else ''}"
+    run.emit(ev.MoveRefused(move=name_of(move), why=why, change=move.change, start=lines.start, back=lines.back))
 
 
 def answered(run: Run, moves: Sequence[Move], batch: Batch, answer: Answer) -> list[Move]:
@@ -114,7 +122,7 @@ def answered(run: Run, moves: Sequence[Move], batch: Batch, answer: Answer) -> l
     for move in moves:
         outcome = decide(move, run.ledger, run.situation)
         if not isinstance(outcome, Refused) and outcome.needs_approval:
-            _refuse(run, move, f"not allowed ({answer.by})")
+            _refuse(run, move, Refused(why=f"not allowed ({answer.by})"))
         else:
             kept.append(move)
     return kept

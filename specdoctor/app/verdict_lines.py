@@ -6,7 +6,7 @@ from specdoctor.analysis.cycle import estimated_break_even, estimated_break_even
 from specdoctor.analysis.recall import RecalledFigure, recalled_figures
 from specdoctor.app.run import Run
 from specdoctor.core import events as ev
-from specdoctor.core.ledger import Ledger
+from specdoctor.core.ledger import Ledger, left_to_do
 from specdoctor.core.measurement import Measurement
 from specdoctor.core.model import DECIDED, Role, Status, Verdict
 
@@ -160,6 +160,9 @@ def _do_now(run: Run, recommendation: ev.Recommendation | None) -> str:
     if view is not None and view.state == "down":
         failure = view.log.failure if view.log else None
         return failure.next_step if failure and failure.next_step else "start it again, and read the end of its log"
+    left = left_to_do(run.ledger)
+    if left:
+        return f"leave it as it is; to test by hand: {left[0].start}"
     if run.ledger.verdict is None and view is not None and not view.keeper.restartable and view.keeper.by_hand:
         return f"leave it as it is; to test by hand: {view.keeper.by_hand}"
     return "leave it as it is"
@@ -177,6 +180,10 @@ def _state(run: Run) -> str:
         log = run.scene.view.log
         last = " | ".join(log.last_lines[-3:]) if log else ""
         return f"down; last log lines: {last}" if last else "down; no log was found"
+    if ledger.by_hand is not None:
+        made = ledger.by_hand.change
+        undo = next((r.back for r in reversed(ledger.refusals) if r.change and r.change.key == made.key), "")
+        return f"runs with {made.label}, started by hand; the original comes back with: {undo}"
     if ledger.restored is None:
         return "nothing was changed"
     if not ledger.restored:

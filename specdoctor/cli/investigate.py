@@ -237,6 +237,9 @@ def verdict_of(ledger: Ledger) -> str:
 
 def point_at(store: MirroredStore, ledger: Ledger) -> None:
     """Say what the run waits for, what to do about a server that was not put back, and where the report is."""
+    from specdoctor.core.ledger import left_to_do
+    from specdoctor.render.clean import clean
+
     answered = {answer.batch for answer in ledger.answers}
     waiting = [asked for batch, asked in ledger.batches.items() if batch not in answered]
     if waiting and ledger.ended is not None and ledger.ended.exit_code == EXIT_APPROVAL:
@@ -244,5 +247,12 @@ def point_at(store: MirroredStore, ledger: Ledger) -> None:
         say(f"\n{waiting[-1].text}\n\nnobody could be asked; to allow it:  {allow}")
     if ledger.restored is False:
         say(f"the server is NOT as it was found; go on with:  specdoctor investigate --resume {ledger.run}")
+    for left in left_to_do(ledger)[:1]:
+        label = left.change.label if left.change else ""
+        say(f"\nto test by hand ({label}), run on the host:\n\n{clean(left.start)}")
+        say(f"\nto undo it:\n\n{clean(left.back)}\n")
+        if clean(left.start) != left.start:
+            say("this line holds characters that a terminal acts on: take it from the output of --json")
+        say(f"when it is up, go on with:  specdoctor investigate --resume {ledger.run} --allow load")
     report = store.transcript.directory(ledger.run) / "report.md"
     say(f"run {ledger.run}   report {report}   more: specdoctor review {ledger.run}")

@@ -120,11 +120,17 @@ class TodoChanged(_Event):
 
 
 class MoveRefused(_Event):
-    """A planner's move that policy did not accept, and why."""
+    """A planner's move that policy did not accept, and why.
+
+    A launch that is left to a person comes with its `change`, the line to paste (`start`), and the one to undo it.
+    """
 
     kind: Literal["move.refused"] = "move.refused"
     move: str
     why: str
+    change: LaunchChange | None = None
+    start: str = ""
+    back: str = ""
 
 
 class ApprovalAsked(_Event):
@@ -254,6 +260,17 @@ class ServerSeen(_Event):
     surroundings: str = ""
 
 
+class ServerRecognised(_Event):
+    """The server runs as a launch that this run had left to a person, or as it was found again."""
+
+    kind: Literal["server.recognised"] = "server.recognised"
+    change: LaunchChange
+    spec: SpecSetting | None
+    server: ServerRef
+    evidence: str
+    summary: str = ""
+
+
 class HostReleased(_Event):
     """Nothing of this run is left on the host."""
 
@@ -330,6 +347,7 @@ Event = Annotated[
     | ServerRelaunched
     | ServerRestored
     | ServerSeen
+    | ServerRecognised
     | HostReleased
     | NoteAdded
     | VerdictReached

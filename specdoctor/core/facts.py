@@ -6,7 +6,7 @@ Unknown keys are ignored, so that facts written by another version can still be 
 
 from __future__ import annotations
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
 FACTS_SCHEMA = "specdoctor.facts/1"
 
@@ -134,7 +134,10 @@ class HttpReply(Raw):
 
 
 class KeptFacts(Raw):
-    """How one server is kept, as its keeper says: `obstacles` forbid a restart, `remarks` say what comes with one."""
+    """How one server is kept, as its keeper says: `obstacles` forbid a restart, `remarks` say what comes with one.
+
+    `known` is what a line for a person is made of: resources of a job, a pod's command and owners.
+    """
 
     pid: int
     kind: str
@@ -142,6 +145,7 @@ class KeptFacts(Raw):
     scope: str = "system"
     obstacles: tuple[str, ...] = ()
     remarks: tuple[str, ...] = ()
+    known: dict[str, JsonValue] = Field(default_factory=dict)
 
 
 class Facts(Raw):

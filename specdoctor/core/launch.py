@@ -68,6 +68,19 @@ def apply_change(argv: tuple[str, ...], change: LaunchChange) -> tuple[str, ...]
     return tuple(out)
 
 
+def launch_flags(argv: tuple[str, ...]) -> dict[str, tuple[str, ...]]:
+    """The flags of a command line with their values, whatever stands before them and in whatever order they come."""
+    found: dict[str, tuple[str, ...]] = {}
+    flag = ""
+    for word in argv:
+        if word.startswith("--"):
+            flag, equals, value = word.partition("=")
+            found[flag] = (value,) if equals else ()
+        elif flag:
+            found[flag] = (*found[flag], word)
+    return found
+
+
 class ReadyRules(Frozen):
     """How an engine shows its start: regular expressions searched in each new log line, and the health path."""
 

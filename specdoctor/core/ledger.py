@@ -58,6 +58,8 @@ class Ledger:
         """What the running server was started with; None while no server runs or nobody knows."""
         self.current_server: ServerRef | None = None
         """What proves the process that serves now."""
+        self.by_hand: ev.ServerRecognised | None = None
+        """The launch that a person has made in our place and that runs now; the person puts the original back."""
         self._changed_before = False
         self._refusals_before = 0
         self._answers_before = 0
@@ -240,6 +242,10 @@ class Ledger:
             case ev.ServerSeen():
                 self.server = event
                 self.current_server = event.ref
+            case ev.ServerRecognised():
+                self._need_evidence((event.evidence,), "a launch by hand")
+                self.by_hand = event if event.change.key != ORIGINAL.key else None
+                self.current_launch, self.current_server = event.change, event.server
             case ev.HostReleased():
                 self.released = True
             case ev.NoteAdded():
@@ -328,6 +334,14 @@ class Ledger:
             raise LedgerError(f"action {event.action} ended twice")
         self._need_evidence(event.evidence, f"the end of {event.action}")
         entry.ended = event
+
+
+def left_to_do(ledger: Ledger) -> list[ev.MoveRefused]:
+    """Launches that were left to a person and have neither been recognised nor measured, each once, newest last."""
+    found = {r.change.key: r for r in ledger.refusals if r.change is not None and r.start}
+    done = {m.launch_key for m in ledger.measurements}
+    running = ledger.by_hand.change.key if ledger.by_hand is not None else None
+    return [r for key, r in found.items() if key not in done and key != running]
 
 
 def fold(events: Iterable[ev.Event], ledger: Ledger | None = None) -> Ledger:

@@ -93,6 +93,13 @@ class Park(Frozen):
     why: str
 
 
+class Recognise(Frozen):
+    """Look whether somebody has started what this run left to be started by hand."""
+
+    kind: Literal["recognise"] = "recognise"
+    why: str = ""
+
+
 class Note(Frozen):
     """A remark for the transcript."""
 
@@ -108,7 +115,18 @@ class Finish(Frozen):
 
 
 Move = Annotated[
-    OpenHypothesis | Snapshot | RunChecks | Compute | Watch | Bench | Relaunch | Restore | Park | Note | Finish,
+    OpenHypothesis
+    | Snapshot
+    | RunChecks
+    | Compute
+    | Watch
+    | Bench
+    | Relaunch
+    | Restore
+    | Recognise
+    | Park
+    | Note
+    | Finish,
     Field(discriminator="kind"),
 ]
 

@@ -26,11 +26,15 @@ class Accepted(Frozen):
 
 
 class Refused(Frozen):
-    """The move may not go on; `final` when proposing it again cannot help in this run."""
+    """The move may not go on; `final` when proposing it again cannot help in this run.
+
+    `by_hand`: a person may do it in our place.
+    """
 
     why: str
     next_step: str = ""
     final: bool = True
+    by_hand: bool = False
 
 
 def decide(move: Move, ledger: Ledger, situation: Situation) -> Accepted | Refused:
@@ -67,7 +71,7 @@ def _relaunch(move: Relaunch, ledger: Ledger, situation: Situation) -> Refused |
     keeper = situation.keeper
     if keeper is None or not keeper.restartable:
         why = keeper.reason if keeper else "nothing is known about who keeps this server"
-        return Refused(why=f"refused to restart: {why}", next_step=keeper.by_hand if keeper else "")
+        return Refused(why=f"refused to restart: {why}", next_step=keeper.by_hand if keeper else "", by_hand=True)
     if ledger.settled(move.change):
         return Refused(why=f"this launch was already tried ({move.change.label})")
     if ledger.current_launch is not None and ledger.current_launch.key == move.change.key:

@@ -156,12 +156,14 @@ class KeeperRef(Frozen):
 class Keeper(Frozen):
     """Who keeps the server alive, and so whether a restart can be undone without asking anybody.
 
-    `through` is what carries a restart out; `remarks` say what comes with one.
+    `through` is what carries a restart out; `remarks` say what comes with one; `known` is what a line to do it by hand
+    is made of.
     """
 
     kind: KeeperKind
     through: KeeperRef = KeeperRef()
     remarks: tuple[str, ...] = ()
+    known: dict[str, JsonValue] = Field(default_factory=dict)
     detail: str = ""
     restartable: bool = False
     reason: str = ""

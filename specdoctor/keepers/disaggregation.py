@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from specdoctor.core.server import Keeper
+from specdoctor.keepers.hand import ByHand, Wanted, by_shell
 from specdoctor.keepers.row import NOT_RESTARTED, NOTHING_CHANGED, Row, Seen, refused
 
 
@@ -18,6 +19,12 @@ def recognise(seen: Seen) -> Keeper | None:
     )
 
 
+def hand(keeper: Keeper, wanted: Wanted) -> ByHand:
+    found = by_shell(keeper, wanted)
+    first = "take it out of the router first, and restart the other side afterwards too; here:"
+    return ByHand(start=found.start, back=found.back, first=first)
+
+
 row = Row(
     kind="disaggregation",
     title="disaggregated prefill and decode",
@@ -27,4 +34,5 @@ row = Row(
     refused_when="always: the other side would lose its requests",
     by_hand="take it out of the router, then restart both sides",
     recognise=recognise,
+    hand=hand,
 )

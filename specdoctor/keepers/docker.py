@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import Literal
 
+from pydantic import JsonValue
+
+from specdoctor.core.launch import apply_change
+from specdoctor.core.redact import MASK
 from specdoctor.core.server import Keeper, KeeperRef
 from specdoctor.keepers.containers import Box, box_of, inspect_reply
+from specdoctor.keepers.hand import ByHand, Wanted, named_secrets, shell_text
 from specdoctor.keepers.row import Row, Seen, refused
 
 
@@ -34,7 +40,8 @@ def of_container(seen: Seen, box: Box, tool: Literal["docker", "podman"]) -> Kee
         reason = f"{tool} keeps it ({detail}), and only {tool} knows how it was started"
         return refused(tool, detail, reason, by_hand)
     if kept.obstacles:
-        return refused(tool, detail, f"{tool} keeps it ({detail}), and {'; '.join(kept.obstacles)}", by_hand)
+        known = {**kept.known, "removed": any("--rm" in text for text in kept.obstacles)}
+        return refused(tool, detail, f"{tool} keeps it ({detail}), and {'; '.join(kept.obstacles)}", by_hand, known)
     through = KeeperRef(kind=tool, name=kept.name)
     return Keeper(kind=tool, detail=detail, restartable=True, through=through, remarks=kept.remarks)
 
@@ -44,6 +51,38 @@ def _inspected(seen: Seen, identity: str) -> tuple[str, str]:
     reply = inspect_reply(seen, identity)
     words = reply.stdout.split() if reply is not None else []
     return (words[0].lstrip("/"), words[1]) if len(words) >= 2 else ("", "")
+
+
+def hand(keeper: Keeper, wanted: Wanted) -> ByHand:
+    """The original stopped, and a container made like it run; a secret of its environment comes from the shell."""
+    known, tool = keeper.known, keeper.kind
+    head, taken, name = known.get("head"), known.get("taken"), shlex.quote(str(known.get("name")))
+    if not isinstance(head, list) or not isinstance(taken, int):
+        return ByHand(start=f"{keeper.by_hand}; it is to run: {wanted.line}", back=f"{tool} start {name}")
+    words = [*map(str, head), *apply_change(wanted.argv, wanted.change)[taken:]]
+    options = [shlex.quote(str(each)) for each in _list(known.get("options"))]
+    env = known.get("env")
+    pairs = {**(env if isinstance(env, dict) else {}), **wanted.change.set_env}
+    for variable, value in sorted(pairs.items()):
+        if variable not in wanted.change.remove_env:
+            options.append("--env=" + shlex.quote(variable if value == MASK else f"{variable}={value}"))
+    secrets = named_secrets(words)
+    quoted = []
+    for word in words[1:]:
+        quoted.append(shell_text(word, secrets))
+        secrets = secrets[word.count(MASK) :]
+    run = f"{tool} run --detach --name {name}-test {' '.join(options)} --entrypoint {shlex.quote(words[0])}"
+    back = f"{tool} rm -f {name}-test && {tool} start {name}"
+    gone = "stopping it removes it (--rm): keep the command that started it; here:" if known.get("removed") else ""
+    return ByHand(
+        start=f"{tool} stop -t 60 {name} && {run} {known.get('image')} {' '.join(quoted)}",
+        back=f"{tool} rm -f {name}-test, then the command that started it" if gone else back,
+        first=gone,
+    )
+
+
+def _list(value: JsonValue | None) -> list[JsonValue]:
+    return value if isinstance(value, list) else []
 
 
 SIBLING = (
@@ -69,4 +108,5 @@ row = Row(
     refused_when=UNFIT,
     by_hand="`docker stop NAME`, then `docker run` as before with the changed arguments",
     recognise=recognise,
+    hand=hand,
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from specdoctor.core.server import Keeper
+from specdoctor.keepers.hand import ByHand, Wanted, by_shell
 from specdoctor.keepers.row import NOT_RESTARTED, NOTHING_CHANGED, Row, Seen, refused
 
 _LOOP = re.compile(r"\b(?:while|until|for)\b.*\bdo\b", re.DOTALL)
@@ -19,8 +20,17 @@ def recognise(seen: Seen) -> Keeper | None:
                 f"shell loop pid {parent.pid}",
                 f"a shell loop (pid {parent.pid}) would start it again as it was",
                 f"kill {parent.pid}, then start the server by hand with the changed arguments",
+                {"loop": parent.pid},
             )
     return None
+
+
+def hand(keeper: Keeper, wanted: Wanted) -> ByHand:
+    """The loop is ended before the server, which it would start again."""
+    found = by_shell(keeper, wanted)
+    return ByHand(
+        start=f"kill {keeper.known.get('loop')}; {found.start}", back="kill that server, then start the loop again"
+    )
 
 
 row = Row(
@@ -32,4 +42,5 @@ row = Row(
     refused_when="always: the loop would start the server again as it was",
     by_hand="end the loop, then start the server by hand with the changed arguments",
     recognise=recognise,
+    hand=hand,
 )

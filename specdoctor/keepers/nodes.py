@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from specdoctor.core.server import Keeper
+from specdoctor.keepers.hand import ByHand, Wanted, by_shell
 from specdoctor.keepers.row import NOT_RESTARTED, NOTHING_CHANGED, Row, Seen, refused
 
 
@@ -18,6 +19,13 @@ def recognise(seen: Seen) -> Keeper | None:
     )
 
 
+def hand(keeper: Keeper, wanted: Wanted) -> ByHand:
+    """This node's lines; the other nodes need the same with a rank of their own."""
+    found = by_shell(keeper, wanted)
+    first = "stop the server on every node first; then the same line on each, with its own --node-rank; here:"
+    return ByHand(start=found.start, back=found.back, first=first)
+
+
 row = Row(
     kind="multi-node",
     title="several nodes",
@@ -27,4 +35,5 @@ row = Row(
     refused_when="always: all ranks must be restarted together, and only one host is reached",
     by_hand="stop it on every node, then start it on every node with the changed arguments",
     recognise=recognise,
+    hand=hand,
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from specdoctor.core.server import Keeper
 from specdoctor.keepers.containers import box_of
-from specdoctor.keepers.docker import ORIGINAL, SIBLING, UNFIT, of_container
+from specdoctor.keepers.docker import ORIGINAL, SIBLING, UNFIT, hand, of_container
 from specdoctor.keepers.row import Row, Seen
 
 
@@ -22,4 +22,5 @@ row = Row(
     refused_when=UNFIT,
     by_hand="`podman stop NAME`, then `podman run` as before with the changed arguments",
     recognise=recognise,
+    hand=hand,
 )

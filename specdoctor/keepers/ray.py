@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import PurePosixPath
 
 from specdoctor.core.server import Keeper
+from specdoctor.keepers.hand import ByHand, Wanted
 from specdoctor.keepers.row import NOT_RESTARTED, NOTHING_CHANGED, Row, Seen, refused
 
 
@@ -23,6 +24,11 @@ def recognise(seen: Seen) -> Keeper | None:
     return None
 
 
+def hand(keeper: Keeper, wanted: Wanted) -> ByHand:
+    """Only whoever submitted it knows how."""
+    return ByHand(start=f"{keeper.by_hand}: {wanted.line}", back="start it where Ray started it before")
+
+
 row = Row(
     kind="ray",
     title="Ray",
@@ -32,4 +38,5 @@ row = Row(
     refused_when="always: Ray places and starts its processes",
     by_hand="change the arguments where Ray starts it",
     recognise=recognise,
+    hand=hand,
 )

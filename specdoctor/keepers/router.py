@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from specdoctor.core.server import Keeper
+from specdoctor.keepers.hand import ByHand, Wanted, by_shell
 from specdoctor.keepers.row import NOT_RESTARTED, NOTHING_CHANGED, Row, Seen, refused
 
 
@@ -24,6 +25,12 @@ def recognise(seen: Seen) -> Keeper | None:
     return None
 
 
+def hand(keeper: Keeper, wanted: Wanted) -> ByHand:
+    found = by_shell(keeper, wanted)
+    first = "take it out of the router first, and add it again when it is up; here:"
+    return ByHand(start=found.start, back=found.back, first=first)
+
+
 row = Row(
     kind="router",
     title="worker of a router",
@@ -33,4 +40,5 @@ row = Row(
     refused_when="always: the router would send requests to a server that is down",
     by_hand="take the worker out of the router, then restart it by hand",
     recognise=recognise,
+    hand=hand,
 )

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+
+from pydantic import JsonValue
 
 from specdoctor.core.facts import Facts, KeptFacts, ProcessFacts
 from specdoctor.core.server import Keeper, KeeperKind, LaunchTraits
+from specdoctor.keepers.hand import HandLines, by_shell
 
 
 @dataclass(frozen=True)
@@ -22,7 +25,10 @@ class Seen:
 
 @dataclass(frozen=True)
 class Row:
-    """One kind of keeper. The sentences are those of docs/keepers.md; `recognise` returns None where it is another."""
+    """One kind of keeper. The sentences are those of docs/keepers.md; `recognise` returns None where it is another.
+
+    `hand` makes the lines to paste for a launch that specdoctor does not make itself.
+    """
 
     kind: KeeperKind
     title: str
@@ -32,15 +38,19 @@ class Row:
     refused_when: str
     by_hand: str
     recognise: Callable[[Seen], Keeper | None]
+    hand: HandLines = by_shell
 
 
 NOT_RESTARTED = "not restarted"
 NOTHING_CHANGED = "nothing is changed"
 
 
-def refused(kind: KeeperKind, detail: str, reason: str, by_hand: str) -> Keeper:
-    """A keeper whose server specdoctor leaves alone, with the reason and the line for a person."""
-    return Keeper(kind=kind, detail=detail, restartable=False, reason=reason, by_hand=by_hand)
+def refused(
+    kind: KeeperKind, detail: str, reason: str, by_hand: str, known: Mapping[str, JsonValue] | None = None
+) -> Keeper:
+    """A keeper whose server specdoctor leaves alone, with the reason and what a person is to do."""
+    found = dict(known or {})
+    return Keeper(kind=kind, detail=detail, restartable=False, reason=reason, by_hand=by_hand, known=found)
 
 
 def kept_by(seen: Seen, kind: str, name: str) -> KeptFacts | None:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import PurePosixPath
 
+from specdoctor.core.facts import ProcessFacts
 from specdoctor.core.server import Keeper
+from specdoctor.keepers.hand import ByHand, Wanted, in_background
 from specdoctor.keepers.row import NOT_RESTARTED, NOTHING_CHANGED, Row, Seen, refused
 
 _NAMES = (
@@ -24,8 +27,41 @@ def recognise(seen: Seen) -> Keeper | None:
                 f"{name} pid {parent.pid}",
                 f"{name} (pid {parent.pid}) started it and would start it again",
                 f"stop it through {name}, then start it by hand with the changed arguments",
+                {"tool": name, "service": _service(seen, name, parent)},
             )
     return None
+
+
+def _service(seen: Seen, name: str, parent: ProcessFacts) -> str:
+    """What the supervisor calls the server: its folder for runit and s6, a name of its own for the others."""
+    if name in ("runsv", "s6-supervise", "supervise") and len(parent.argv) > 1:
+        return str(PurePosixPath(parent.cwd or "") / parent.argv[-1])
+    return seen.process.env.get("SUPERVISOR_PROCESS_NAME", "NAME")
+
+
+_COMMANDS = {
+    "supervisord": ("supervisorctl stop", "supervisorctl start"),
+    "runsv": ("sv down", "sv up"),
+    "s6-supervise": ("s6-svc -wD -d", "s6-svc -u"),
+    "supervise": ("svc -d", "svc -u"),
+    "pm2": ("pm2 stop", "pm2 start"),
+    "PM2": ("pm2 stop", "pm2 start"),
+    "circusd": ("circusctl stop", "circusctl start"),
+    "monit": ("monit stop", "monit start"),
+}
+
+
+def hand(keeper: Keeper, wanted: Wanted) -> ByHand:
+    """The supervisor is told to leave it down; afterwards it starts the original itself."""
+    tool, service = str(keeper.known.get("tool")), shlex.quote(str(keeper.known.get("service")))
+    if tool not in _COMMANDS:
+        return ByHand(start=f"{keeper.by_hand}: {wanted.line}", back=f"end that server, then start it through {tool}")
+    down, up = _COMMANDS[tool]
+    wait = f"while kill -0 {wanted.pid} 2>/dev/null; do sleep 1; done"
+    return ByHand(
+        start=f"{down} {service}; {wait}; {in_background(wanted.cwd, wanted.line)}",
+        back=f"kill that server, then: {up} {service}",
+    )
 
 
 row = Row(
@@ -37,4 +73,5 @@ row = Row(
     refused_when="always: it would start the server again as it was",
     by_hand="stop it through the supervisor, then start it by hand with the changed arguments",
     recognise=recognise,
+    hand=hand,
 )

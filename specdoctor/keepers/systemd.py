@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import re
+import shlex
 
+from specdoctor.core.launch import apply_change
 from specdoctor.core.server import Keeper, KeeperRef
+from specdoctor.keepers.hand import ByHand, Wanted, named_secrets, shell_text
 from specdoctor.keepers.row import Row, Seen, kept_by, refused
 
 _SERVICE = re.compile(r"([\w@.\\:-]+\.service)(?:/|$)")
@@ -30,7 +33,8 @@ def recognise(seen: Seen) -> Keeper | None:
     if kept is None:
         return refused("systemd", detail, f"systemd keeps it ({unit}), and what the unit is was not read", by_hand)
     if kept.obstacles:
-        return refused("systemd", detail, f"systemd keeps it ({unit}), and {'; '.join(kept.obstacles)}", by_hand)
+        known = {**kept.known, "unit": unit, "scope": kept.scope}
+        return refused("systemd", detail, f"systemd keeps it ({unit}), and {'; '.join(kept.obstacles)}", by_hand, known)
     through = KeeperRef(kind="systemd", name=unit, scope="user" if own else "system")
     return Keeper(kind="systemd", detail=detail, restartable=True, through=through, remarks=kept.remarks)
 
@@ -44,6 +48,34 @@ def _unit_restart(seen: Seen, unit: str) -> str:
     return ""
 
 
+def hand(keeper: Keeper, wanted: Wanted) -> ByHand:
+    """The same drop-in that specdoctor would write, by somebody who may."""
+    head, taken = keeper.known.get("head"), keeper.known.get("taken")
+    unit, scope = str(keeper.known.get("unit")), str(keeper.known.get("scope"))
+    if not isinstance(head, list) or not isinstance(taken, int):
+        return ByHand(start=f"{keeper.by_hand}; it is to run: {wanted.line}", back="take that edit back")
+    words = [*map(str, head), *apply_change(wanted.argv, wanted.change)[taken:]]
+    sudo, user = ("", " --user") if scope == "user" else ("sudo ", "")
+    base = '"$XDG_RUNTIME_DIR"/systemd/user' if scope == "user" else "/run/systemd/system"
+    folder = f"{base}/{shlex.quote(unit)}.d"
+    texts = ["[Service]", "ExecStart=", f"ExecStart={' '.join(map(_unit_word, words))}"]
+    texts += [f"Environment={_unit_word(f'{name}={value}')}" for name, value in sorted(wanted.change.set_env.items())]
+    texts += [f"UnsetEnvironment={_unit_word(name)}" for name in wanted.change.remove_env]
+    lines = " ".join(shell_text(text, named_secrets(words)) for text in texts)
+    again = f"{sudo}systemctl{user} daemon-reload && {sudo}systemctl{user} restart {shlex.quote(unit)}"
+    write = f"printf '%s\\n' {lines} | {sudo}tee {folder}/{_FILE} >/dev/null"
+    return ByHand(start=f"{sudo}mkdir -p {folder} && {write} && {again}", back=f"{sudo}rm {folder}/{_FILE} && {again}")
+
+
+def _unit_word(word: str) -> str:
+    """A word as a unit file has it; a control character becomes its escape, so that it stays one line."""
+    text = word.replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%").replace("$", "$$")
+    return '"' + "".join(f"\\x{ord(c):02x}" if ord(c) < _SPACE else c for c in text) + '"'
+
+
+_SPACE = 32
+_FILE = "90-by-hand.conf"
+
 row = Row(
     kind="systemd",
     title="systemd unit, the system's or a user's",
@@ -55,6 +87,7 @@ row = Row(
     refused_when="this login may not change the unit (no root and no `sudo -n`), the unit is transient, of another "
     "type than simple, exec, notify or idle, socket-activated or changed on disk, or its `ExecStart` is not the "
     "running command (several, or a shell's script)",
-    by_hand="`systemctl edit --full UNIT`, then `systemctl restart UNIT`",
+    by_hand="the same drop-in, written by somebody who may",
     recognise=recognise,
+    hand=hand,
 )

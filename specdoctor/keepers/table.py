@@ -20,6 +20,7 @@ from specdoctor.keepers import (
     terminal,
     via,
 )
+from specdoctor.keepers.hand import ByHand, Wanted
 from specdoctor.keepers.row import Row, Seen, ancestors_of
 
 ROWS: tuple[Row, ...] = (
@@ -48,3 +49,9 @@ def keeper_of(facts: Facts, process: ProcessFacts, traits: LaunchTraits, *, port
         if found is not None:
             return found
     return Keeper(kind="unknown", reason="nothing shows who keeps it")
+
+
+def by_hand(keeper: Keeper, wanted: Wanted) -> ByHand:
+    """The lines to paste for a launch of a server that this keeper keeps."""
+    row = next((row for row in ROWS if row.kind == ("tmux" if keeper.kind == "screen" else keeper.kind)), plain.row)
+    return row.hand(keeper, wanted)

@@ -77,7 +77,7 @@ class RulePlanner:
 
     def _load(self, ledger: Ledger, scene: Scene, symptom: Symptom) -> list[Move]:
         """Benchmark the server as found, unless reading already answers the question or load is not allowed."""
-        if ledger.changed or blocked(ledger, "bench"):
+        if ledger.changed or ledger.by_hand is not None or blocked(ledger, "bench"):
             return []
         if not ledger.granted(Risk.LOAD) and _answered_by_reading(ledger, symptom):
             return []
@@ -96,7 +96,7 @@ class RulePlanner:
         ledger = briefing.ledger
         current = ledger.current_launch
         measurable = not blocked(ledger, "bench")
-        if current is not None and ledger.changed and measurable:
+        if current is not None and (ledger.changed or ledger.by_hand is not None) and measurable:
             concurrency = ledger.settings.concurrency
             unmeasured = ledger.measured(current.key, concurrency=concurrency) is None
             if unmeasured and not _tried(ledger, "bench", concurrency, current.key):

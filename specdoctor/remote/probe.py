@@ -161,7 +161,7 @@ def kept_servers(servers: List[Server], stats: Dict[int, Stat]) -> List[Dict[str
     found = []
     for server in servers:
         cgroup = (read_text(proc_path(server.pid, "cgroup")) or "").strip()
-        kept = kept_facts(stats[server.pid], cgroup, container_of(server.pid, cgroup))
+        kept = kept_facts(stats[server.pid], cgroup, container_of(server.pid, cgroup), server.env)
         found += [kept] if kept else []
     return found
 

@@ -10,7 +10,7 @@ from specdoctor.analysis.cycle import estimated_break_even, estimated_break_even
 from specdoctor.analysis.recall import RecalledFigure, recalled_figures
 from specdoctor.core.estimate import Estimate
 from specdoctor.core.hypothesis import Claim, Hypothesis
-from specdoctor.core.ledger import Ledger
+from specdoctor.core.ledger import Ledger, left_to_do
 from specdoctor.core.measurement import Measurement
 from specdoctor.core.model import DECIDED, Frozen, Role, Status, Verdict
 
@@ -108,6 +108,15 @@ class BreakEvenEntry(Frozen):
     evidence: tuple[str, ...]
 
 
+class ByHandEntry(Frozen):
+    """A launch that is left to a person: the line to paste on the host, and the one to undo it."""
+
+    launch: str
+    launch_key: str
+    start: str
+    back: str
+
+
 class Cost(Frozen):
     """What the run took: starts of the server (the restoring ones too), seconds without a server, seconds in all."""
 
@@ -135,6 +144,7 @@ class RunDocument(Frozen):
     missing: tuple[str, ...]
     claims: tuple[ClaimEntry, ...]
     break_even: BreakEvenEntry | None
+    by_hand: tuple[ByHandEntry, ...] = ()
     cost: Cost
     restored: bool | None
 
@@ -172,6 +182,11 @@ def run_document(ledger: Ledger) -> RunDocument:
         missing=reached.missing if reached else _undecided(ledger),
         claims=(*(_typed(c, ledger) for c in ledger.claims), *(_recalled(f) for f in recalled_figures(ledger))),
         break_even=_break_even(ledger),
+        by_hand=tuple(
+            ByHandEntry(launch=left.change.label, launch_key=left.change.key, start=left.start, back=left.back)
+            for left in left_to_do(ledger)
+            if left.change is not None
+        ),
         cost=Cost(
             restarts=ledger.restarts,
             downtime_s=round(ledger.downtime_s, 3),

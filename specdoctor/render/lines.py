@@ -39,6 +39,8 @@ def cited_by(event: ev.Event) -> tuple[str, ...]:
             return event.evidence
         case ev.Observed() | ev.BoundComputed() | ev.ServerRelaunched() | ev.ServerRestored() | ev.ServerSeen():
             return (event.evidence,)
+        case ev.ServerRecognised():
+            return (event.evidence,)
         case ev.Measured(measurement=m):
             return (m.evidence,)
         case ev.VerdictReached(causes=causes):
@@ -69,6 +71,8 @@ def _words(event: ev.Event) -> str:
             return _finding(event)
         case ev.ServerRelaunched() | ev.ServerRestored() | ev.ServerSeen() | ev.HostReleased():
             return _server(event)
+        case ev.ServerRecognised(summary=summary, server=server, evidence=evidence):
+            return f"server pid {server.pid} {summary}{_cited((evidence,))}"
         case _:
             assert_never(event)
 
@@ -97,8 +101,8 @@ def _hypothesis(event: ev.HypothesisOpened | ev.HypothesisClosed | ev.TodoChange
 
 def _permission(event: ev.MoveRefused | ev.ApprovalAsked | ev.ApprovalAnswered) -> str:
     match event:
-        case ev.MoveRefused(move=move, why=why):
-            return f"refused to {move}: {why}"
+        case ev.MoveRefused(move=move, why=why, start=start):
+            return f"refused to {move}: {why}" + (f": {start}" if start else "")
         case ev.ApprovalAsked(batch=batch, risk=risk, text=text):
             return f"{batch} asks to {risk.word}: {text.strip().partition(chr(10))[0]}"
         case ev.ApprovalAnswered(batch=batch, granted=granted, scope=scope, by=by):

@@ -97,6 +97,18 @@ class Docker(Kept):
             found.append("compose made it (project %s, service %s): no `compose up` while the test runs" % what)
         return found
 
+    def known(self, record: Dict[str, Any]) -> Dict[str, Any]:
+        inspect, before = record["inspect"], self.command_before(record)
+        pairs = dict(pair.partition("=")[::2] for pair in (inspect.get("Config") or {}).get("Env") or [])
+        return {
+            "name": str(inspect.get("Name")).lstrip("/"),
+            "image": str(inspect.get("Image")),
+            "options": create_options(inspect).options,
+            "env": mask_env(pairs, list(pairs), set()),
+            "head": before[0] if before else None,
+            "taken": before[1] if before else 0,
+        }
+
     def command(self, inspect: Dict[str, Any]) -> List[str]:
         """Program and arguments, entrypoint included."""
         return [str(inspect.get("Path") or "")] + [str(word) for word in inspect.get("Args") or []]

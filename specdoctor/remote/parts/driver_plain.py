@@ -72,6 +72,10 @@ class Plain:
         """What a restart does beside ending and starting the server."""
         return []
 
+    def known(self, record: Dict[str, Any]) -> Dict[str, Any]:
+        """What a person needs to know to do by hand what the keeper does, without secrets."""
+        return {}
+
     def stop(self, record: Dict[str, Any], server: Optional[Proved], timeout_s: float) -> Set[int]:
         """Stop what runs; the pids that it had. Raises Refusal."""
         return stop_tree(server["pid"], server["start_ticks"], timeout_s) if server else set()

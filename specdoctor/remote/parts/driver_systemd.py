@@ -113,6 +113,11 @@ class Systemd(Kept):
         return ["%s runs at each restart: %s" % (name, argv) for name in names for _, argv in
                 commands_shown(record["unit"].get(name, ""))]  # fmt: skip
 
+    def known(self, record: Dict[str, Any]) -> Dict[str, Any]:
+        commands = commands_shown(record["unit"].get("ExecStart", ""))
+        before = before_server(commands[0][0], commands[0][1], record["argv"]) if commands and record["argv"] else None
+        return {"head": before[0] if before else None, "taken": before[1] if before else 0}
+
     def found(self, record: Dict[str, Any]) -> Optional[Tuple[Proved, bool]]:
         pid = self.main_pid(self.shown())
         stats = all_stats()
