@@ -225,7 +225,8 @@ def _private_folder() -> Path:
         if not base or len(os.fsencode(f"{base}/{_PREFIX}12345678/{_SOCKET}")) > _LONGEST_PATH:
             continue
         with suppress(OSError):
-            _sweep(Path(base))
+            sweep(Path(base))
+        with suppress(OSError):
             return Path(tempfile.mkdtemp(prefix=_PREFIX, dir=base))
     raise UsageError(
         "no folder can hold the control socket of ssh",
@@ -234,7 +235,7 @@ def _private_folder() -> Path:
     )
 
 
-def _sweep(base: Path) -> None:
+def sweep(base: Path) -> None:
     """Remove what specdoctors that were killed have left: folders of this user, old, in which no master listens."""
     for folder in base.glob(f"{_PREFIX}*"):
         state = folder.lstat()

@@ -6,6 +6,7 @@ import os
 import shutil
 import signal
 import stat
+import time
 from pathlib import Path
 
 import pytest
@@ -16,7 +17,7 @@ from specdoctor.core.errors import (
     HostKeyChanged,
     HostKeyUnknown,
 )
-from specdoctor.transports.openssh_master import LINGER_S, MasterOrder, in_foreground, master_argv, master_order
+from specdoctor.transports.openssh_master import LINGER_S, MasterOrder, in_foreground, master_argv, master_order, sweep
 from specdoctor.transports.ssh_destination import SshDestination
 from tests.transports.conftest import Keys, SshHome
 from tests.transports.openssh_masters import after, gone, master_pid
@@ -89,6 +90,18 @@ def test_a_refused_key(openssh: OpenSshServer, keys: Keys, ssh_home: SshHome) ->
         ssh_home.connect_by_client("eagle")
     assert "Permission denied (publickey)" in caught.value.message
     assert "no terminal" in caught.value.next_step
+
+
+def test_folders_that_killed_clients_left_are_swept_away(tmp_path: Path) -> None:
+    left, fresh, foreign = (tmp_path / name for name in ("specdoctor-ssh-left", "specdoctor-ssh-new", "something-else"))
+    for folder in (left, fresh, foreign):
+        folder.mkdir()
+        (folder / "s").touch()
+    long_ago = time.time() - 7200
+    for folder in (left, foreign):
+        os.utime(folder, (long_ago, long_ago))
+    sweep(tmp_path)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["something-else", "specdoctor-ssh-new"]
 
 
 ORDER = MasterOrder(destination=SshDestination(host="eagle"))
