@@ -7,6 +7,8 @@ LOCK := requirements-dev.lock
 WORKERS ?= 2
 # The end-to-end tests mostly wait.
 E2E_WORKERS ?= 4
+ROUNDS ?= 10
+FIRST ?= 1
 ARGS ?=
 
 PIP := PIP_DISABLE_PIP_VERSION_CHECK=1 $(PY) -m pip --quiet --no-input --no-cache-dir
@@ -14,7 +16,7 @@ PIP := PIP_DISABLE_PIP_VERSION_CHECK=1 $(PY) -m pip --quiet --no-input --no-cach
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help setup demo test e2e lint format docs docs-check replays check lock clean distclean
+.PHONY: help setup demo test e2e chaos lint format docs docs-check replays check lock clean distclean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-11s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -53,6 +55,9 @@ test: setup ## run the tests (ARGS="-k name" narrows, WORKERS=n for n processes)
 
 e2e: setup ## run the command line against practice hosts over real SSH (ARGS="-k name" narrows)
 	$(PY) -m pytest -n $(E2E_WORKERS) --dist loadfile tests/e2e $(ARGS)
+
+chaos: setup ## kill the controller and cut its link ROUNDS times in all phases (FIRST=n: seeds from n on)
+	CHAOS_ROUNDS=$(ROUNDS) CHAOS_FIRST=$(FIRST) $(PY) -m pytest -n $(WORKERS) --dist load -rP tests/e2e/test_chaos.py $(ARGS)
 
 lint: setup ## ruff, formatting, import contracts, mypy --strict
 	$(VENV)/bin/ruff check

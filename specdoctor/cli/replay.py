@@ -42,6 +42,7 @@ def replay(
             show_default=False,
         ),
     ] = None,
+    grace: opt.Grace = None,
     with_traffic: opt.WithTraffic = False,
     server_port: opt.ServerPort = None,
     accept_new_host_key: opt.AcceptNew = False,
@@ -78,6 +79,7 @@ def replay(
     given = {
         "symptom": symptom or book.symptom or None,
         "allow": tier,
+        "grace": grace,
         "with_traffic": with_traffic,
         "server_port": server_port,
         "ssh_config": ssh_config,

@@ -151,9 +151,12 @@ class Practice:
             os.sched_setaffinity(int(thread.name), cpus)
 
     def healthy(self) -> bool:
-        """Whether the server answers a request that carries its key."""
+        """Whether the server answers a request that carries the key of its command line."""
+        server = self.server()
+        words = list(server.argv) if server is not None else []
+        key = words[words.index("--api-key") + 1] if "--api-key" in words else ""
         request = urllib.request.Request(
-            f"http://127.0.0.1:{self.server_port}/get_model_info", headers={"Authorization": f"Bearer {KIMI_KEY}"}
+            f"http://127.0.0.1:{self.server_port}/get_model_info", headers={"Authorization": f"Bearer {key}"}
         )
         try:
             with urllib.request.urlopen(request, timeout=5) as answer:
