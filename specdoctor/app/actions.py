@@ -11,6 +11,7 @@ from specdoctor.analysis.recall import read_recall
 from specdoctor.analysis.symptom import read_symptom
 from specdoctor.app.bounding import computed, known
 from specdoctor.app.by_hand import recognise
+from specdoctor.app.control import compared, control_requests
 from specdoctor.app.fingerprint import bench_workload, fingerprint, traffic_workload
 from specdoctor.app.measuring import measure, traffic_measurement
 from specdoctor.app.prompts import built_in, chat_template, from_file, rendered
@@ -356,7 +357,12 @@ def _bench(run: Run, action: str, move: Bench) -> Outcome:
         plan=plan,
         record=record,
     )
-    told = {"own_figures": _own_figures(run, record), "fingerprint": _fingerprint(run, bench_workload(plan))}
+    told: dict[str, object] = {
+        "own_figures": _own_figures(run, record),
+        "fingerprint": _fingerprint(run, bench_workload(plan)),
+    }
+    if move.control:
+        told |= {"source": "control", "launch": "as found, put back"}
     measurement = measurement.model_copy(update=told)
     figures = _figures(measurement) + _own_words(measurement, record)
     evidence = run.record(
@@ -368,6 +374,9 @@ def _bench(run: Run, action: str, move: Bench) -> Outcome:
         data={"launch": launch.label, "flags": list(measurement.flags)},
     )
     run.emit(ev.Measured(measurement=measurement))
+    control = compared(run.ledger, measurement) if move.control else None
+    if control is not None:
+        run.emit(control)
     if measurement.requests == 0:
         errors = sorted({r.error for r in record.requests if r.error})
         why = record.stopped or "; ".join(errors[:3]) or "no request gave tokens that could be timed"
@@ -380,6 +389,7 @@ def _plan(run: Run, action: str, move: Bench) -> BenchPlan:
     settings, view = run.ledger.settings, run.scene.view
     chosen = settings.prompt_file or "mixed"
     prompts = from_file(Path(chosen)) if settings.prompt_file and Path(chosen).exists() else built_in(chosen)
+    requests = max(settings.requests, 2 * move.concurrency if move.concurrency > 1 else settings.requests)
     if settings.form == "generate":
         prompts = rendered(prompts, chat_template(run.scene.facts, view.model_path))
     return BenchPlan(
@@ -391,10 +401,10 @@ def _plan(run: Run, action: str, move: Bench) -> BenchPlan:
         prompt_set=prompts,
         form=settings.form,
         concurrency=move.concurrency,
-        requests=max(settings.requests, 2 * move.concurrency if move.concurrency > 1 else settings.requests),
+        requests=control_requests(run.ledger, requests) if move.control else requests,
         warmup=max(settings.warmup, min(move.concurrency, 8)),
         max_new_tokens=settings.max_new_tokens,
-        own_command=settings.bench_command,
+        own_command=() if move.control else settings.bench_command,
         log_path=view.log_path,
     )
 

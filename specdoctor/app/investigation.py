@@ -177,7 +177,7 @@ def _conclude(run: Run) -> None:
 def _exit_code(run: Run) -> int:
     if run.scene is not None and run.scene.view.state == "down":
         return EXIT_OUTSIDE
-    if run.ledger.changed:
+    if run.ledger.changed or run.ledger.restored is False:
         return EXIT_OUTSIDE
     reached = run.ledger.verdict
     if reached is None or reached.verdict is Verdict.NOT_ENOUGH_EVIDENCE:

@@ -8,6 +8,7 @@ from typing import Literal, cast
 from specdoctor.app import guarding, verdict
 from specdoctor.app.actions import carry_out
 from specdoctor.app.by_hand import lines_for
+from specdoctor.app.control import control_move
 from specdoctor.app.judging import judge as decided_by
 from specdoctor.app.questions import batch_of, commands
 from specdoctor.app.run import Run
@@ -15,7 +16,7 @@ from specdoctor.core import events as ev
 from specdoctor.core.errors import ConnectionLost, TargetError
 from specdoctor.core.hypothesis import TodoStatus
 from specdoctor.core.model import DECIDED, Frozen, Risk, Status
-from specdoctor.core.moves import Finish, Move, Relaunch, Restore, Watch, risk_of
+from specdoctor.core.moves import Bench, Finish, Move, Relaunch, Restore, Watch, risk_of
 from specdoctor.core.policy import Refused, decide
 from specdoctor.core.ports import Answer, Batch
 
@@ -48,6 +49,9 @@ def plan(run: Run) -> Planned:
         return Planned(moves=working)
     if run.ledger.changed:
         return Planned(moves=(Restore(why="put the original back before the verdict"),))
+    control = control_move(run)
+    if control is not None:
+        return Planned(moves=(control,))
     if finish is not None:
         return Planned(moves=(), halt=finish.why)
     return Planned(moves=(), halt="the planner has nothing more to propose" if not working else "no move is accepted")
@@ -63,7 +67,9 @@ def _same_tail(refusals: Sequence[ev.MoveRefused]) -> bool:
 
 def name_of(move: Move) -> str:
     """How a refusal names a move."""
-    return f"relaunch {move.change.key}" if isinstance(move, Relaunch) else move.kind
+    if isinstance(move, Relaunch):
+        return f"relaunch {move.change.key}"
+    return "control" if isinstance(move, Bench) and move.control else move.kind
 
 
 def gate(run: Run, moves: Sequence[Move]) -> tuple[list[Move], Batch | None]:

@@ -186,6 +186,14 @@ def _state(run: Run) -> str:
         return f"runs with {made.label}, started by hand; the original comes back with: {undo}"
     if ledger.restored is None:
         return "nothing was changed"
-    if not ledger.restored:
+    control = ledger.control
+    if ledger.changed or control is None:
+        return _by_parts(ledger)
+    return _cited(f"{_by_parts(ledger)}; {control.text}", control.evidence)
+
+
+def _by_parts(ledger: Ledger) -> str:
+    if ledger.changed:
         return "NOT as it was found: see the report"
-    return f"as it was ({len(ledger.restores[-1].outcome.equal)} parts compared, all equal; healthy)"
+    by = ", put back by its guard" if ledger.restores and ledger.restores[-1].by == "guard" else ""
+    return f"as it was{by} ({len(ledger.restores[-1].outcome.equal)} parts compared, all equal; healthy)"

@@ -9,6 +9,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, JsonValue, TypeAdapter
 
+from specdoctor.core.estimate import Estimate
 from specdoctor.core.hypothesis import Claim, Hypothesis, Observation, TodoStatus
 from specdoctor.core.launch import LaunchChange, LaunchOutcome, RestoreOutcome
 from specdoctor.core.measurement import Measurement
@@ -246,6 +247,22 @@ class ServerRestored(_Event):
     acted_at: float | None = None
 
 
+class ControlCompared(_Event):
+    """The original measured again after it was put back (`after`), against the measurement `before` its first stop.
+
+    `ratio` is throughput after over before, its interval with the spread between two starts. `equal` is None when
+    nothing could be measured.
+    """
+
+    kind: Literal["control.compared"] = "control.compared"
+    before: str
+    after: str
+    equal: bool | None
+    ratio: Estimate | None = None
+    text: str
+    evidence: str
+
+
 class ServerSeen(_Event):
     """The server under study, chosen among those found on the host; `surroundings` says who keeps it and since when."""
 
@@ -346,6 +363,7 @@ Event = Annotated[
     | BoundComputed
     | ServerRelaunched
     | ServerRestored
+    | ControlCompared
     | ServerSeen
     | ServerRecognised
     | HostReleased

@@ -43,6 +43,8 @@ class Ledger:
         self.actions: dict[str, ActionEntry] = {}
         self.relaunches: list[ev.ServerRelaunched] = []
         self.restores: list[ev.ServerRestored] = []
+        self.control: ev.ControlCompared | None = None
+        """The original measured after it was put back, against itself before."""
         self.server: ev.ServerSeen | None = None
         self.refusals: list[ev.MoveRefused] = []
         self.notes: list[ev.NoteAdded] = []
@@ -95,10 +97,10 @@ class Ledger:
 
     @property
     def restored(self) -> bool | None:
-        """None: nothing was ever changed. True: the original is back and proved equal."""
+        """None: nothing was ever changed. True: the original is back, proved equal, and not seen to be slower."""
         if not self.changed and all(r.outcome.status == "refused" for r in self.relaunches):
             return None
-        return not self.changed
+        return not self.changed and (self.control is None or self.control.equal is not False)
 
     @property
     def restore_failed(self) -> bool:
@@ -239,6 +241,9 @@ class Ledger:
             case ev.ServerRestored():
                 self._need_evidence((event.evidence,), "a restore")
                 self._restored(event)
+            case ev.ControlCompared():
+                self._need_evidence((event.evidence,), "a control")
+                self.control = event
             case ev.ServerSeen():
                 self.server = event
                 self.current_server = event.ref

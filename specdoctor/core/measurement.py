@@ -114,9 +114,9 @@ class Measurement(Frozen):
     """Figures of one bench or of the users' own traffic, each with interval, estimator and sample size.
 
     `throughput` (tok/s): decode speed of one request at concurrency 1, all requests together above it; the estimator
-    says which. `step` (ms): one target forward, that is one cycle under speculation. `conditional` lists the
-    conditional acceptance per draft position. `fingerprint` names facts of host, GPUs, software, settings and workload:
-    the state that the figures belong to.
+    says which. `source` control: the original measured again after it was put back. `step` (ms): one target forward,
+    that is one cycle under speculation. `conditional` lists the conditional acceptance per draft position.
+    `fingerprint` names facts of host, GPUs, software, settings and workload: the state that the figures belong to.
     """
 
     id: str
@@ -124,7 +124,7 @@ class Measurement(Frozen):
     launch_key: str
     spec: SpecSetting
     concurrency: int
-    source: Literal["bench", "traffic", "log"]
+    source: Literal["bench", "traffic", "log", "control"]
     requests: int
     failed: int = 0
     throughput: Estimate | None = None

@@ -60,12 +60,16 @@ class Watch(Frozen):
 
 
 class Bench(Frozen):
-    """Benchmark the launch that runs now (`launch_key`), which must be the one named here."""
+    """Benchmark the launch that runs now (`launch_key`), which must be the one named here.
+
+    `control`: the original, put back, to be compared with itself before.
+    """
 
     kind: Literal["bench"] = "bench"
     launch_key: str = "original"
     concurrency: int = 1
     hypotheses: tuple[str, ...] = ()
+    control: bool = False
     why: str = ""
 
 

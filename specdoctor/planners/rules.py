@@ -148,7 +148,7 @@ def _states_of_knowledge(ledger: Ledger) -> int:
     kinds = {
         "baseline" if m.source == "bench" and not m.spec.on else m.source
         for m in ledger.measurements
-        if m.launch_key == "original" or not m.spec.on
+        if (m.launch_key == "original" or not m.spec.on) and m.source != "control"
     }
     return len(kinds)
 

@@ -62,7 +62,7 @@ class MeasurementEntry(Frozen):
     step_interval: Interval | None
     requests: int
     failed: int
-    source: Literal["bench", "traffic", "log"]
+    source: Literal["bench", "traffic", "log", "control"]
     estimator: str
     flags: tuple[str, ...]
     evidence: str
@@ -126,8 +126,23 @@ class Cost(Frozen):
     llm_tokens: int = 0
 
 
+class ControlEntry(Frozen):
+    """The original before and after the run: throughput after over before; `equal` null if it cannot be said."""
+
+    before: str
+    after: str
+    equal: bool | None
+    ratio: float | None
+    ratio_interval: Interval | None
+    text: str
+
+
 class RunDocument(Frozen):
-    """A finished or unfinished run. `restored`: null if nothing was ever changed, true if the original is back."""
+    """A finished or unfinished run.
+
+    `restored`: null if nothing was ever changed, true if the original is back, equal in all recorded parts, and as fast
+    as before where that could be measured (`control`).
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
 
@@ -147,6 +162,7 @@ class RunDocument(Frozen):
     by_hand: tuple[ByHandEntry, ...] = ()
     cost: Cost
     restored: bool | None
+    control: ControlEntry | None
 
 
 def run_document(ledger: Ledger) -> RunDocument:
@@ -193,6 +209,7 @@ def run_document(ledger: Ledger) -> RunDocument:
             wall_s=round(max(ledger.last_at - ledger.first_at, 0.0), 3),
         ),
         restored=ledger.restored,
+        control=_control(ledger),
     )
 
 
@@ -253,6 +270,20 @@ def _break_even(ledger: Ledger) -> BreakEvenEntry | None:
         baseline_tok_s=off.throughput.value,
         estimator=f"{length.estimator}; {cycle.estimator}",
         evidence=(now.evidence, off.evidence),
+    )
+
+
+def _control(ledger: Ledger) -> ControlEntry | None:
+    c = ledger.control
+    if c is None:
+        return None
+    return ControlEntry(
+        before=c.before,
+        after=c.after,
+        equal=c.equal,
+        ratio=c.ratio.value if c.ratio else None,
+        ratio_interval=_interval(c.ratio),
+        text=c.text,
     )
 
 

@@ -37,7 +37,14 @@ def cited_by(event: ev.Event) -> tuple[str, ...]:
     match event:
         case ev.HypothesisClosed() | ev.ActionEnded():
             return event.evidence
-        case ev.Observed() | ev.BoundComputed() | ev.ServerRelaunched() | ev.ServerRestored() | ev.ServerSeen():
+        case (
+            ev.Observed()
+            | ev.BoundComputed()
+            | ev.ServerRelaunched()
+            | ev.ServerRestored()
+            | ev.ControlCompared()
+            | ev.ServerSeen()
+        ):
             return (event.evidence,)
         case ev.ServerRecognised():
             return (event.evidence,)
@@ -69,7 +76,7 @@ def _words(event: ev.Event) -> str:
             return _action(event)
         case ev.EvidenceRecorded() | ev.Observed() | ev.Measured() | ev.BoundComputed():
             return _finding(event)
-        case ev.ServerRelaunched() | ev.ServerRestored() | ev.ServerSeen() | ev.HostReleased():
+        case ev.ServerRelaunched() | ev.ServerRestored() | ev.ControlCompared() | ev.ServerSeen() | ev.HostReleased():
             return _server(event)
         case ev.ServerRecognised(summary=summary, server=server, evidence=evidence):
             return f"server pid {server.pid} {summary}{_cited((evidence,))}"
@@ -146,8 +153,12 @@ def _figures(measurement: Measurement) -> str:
     return ", ".join(shown) or "no figure"
 
 
-def _server(event: ev.ServerRelaunched | ev.ServerRestored | ev.ServerSeen | ev.HostReleased) -> str:
+def _server(
+    event: ev.ServerRelaunched | ev.ServerRestored | ev.ControlCompared | ev.ServerSeen | ev.HostReleased,
+) -> str:
     match event:
+        case ev.ControlCompared(text=text, evidence=evidence):
+            return f"the server that was put back: {text}{_cited((evidence,))}"
         case ev.ServerRelaunched(change=change, outcome=o, evidence=evidence):
             took = f"ready in {duration(o.start_s)}, {duration(o.downtime_s)} down"
             came = took if o.status == "ready" else f"{o.status}: {o.reason}"

@@ -266,6 +266,7 @@ def _cost(ledger: Ledger) -> Md:
         ("from begin to end", clock(ledger.last_at - ledger.first_at)),
         ("tokens of a language model", "0"),
         ("the server", words[ledger.restored]),
+        *([("measured before and after", ledger.control.text)] if ledger.control else []),
         ("left on the host", "nothing" if ledger.released else "not known to be nothing"),
     ]
     return table(("cost", ""), rows)

@@ -1,0 +1,86 @@
+"""The A/A control: the original, put back, is measured again and compared with what it did before it was stopped.
+
+That all recorded parts are equal says that it was started in the same way; that it is as fast as before says that
+nothing which was not recorded came back otherwise.
+"""
+
+from __future__ import annotations
+
+from specdoctor.analysis.attribution import Arm, Attribution, Part, attribute
+from specdoctor.analysis.figure import FigureError
+from specdoctor.app.run import Run
+from specdoctor.core import events as ev
+from specdoctor.core.ledger import Ledger
+from specdoctor.core.measurement import Measurement
+from specdoctor.core.model import Risk
+from specdoctor.core.moves import Bench
+
+FEWEST_REQUESTS = 4
+"""A control sends half as many requests as the measurement it is compared with, but not fewer than this."""
+
+
+def control_move(run: Run) -> Bench | None:
+    """The measurement to make once the original is back; None where it was made, has nothing to be compared with, or
+    load is not allowed.
+    """
+    ledger = run.ledger
+    before = ledger.measured("original")
+    tried = any(a.started.move.get("control") for a in ledger.actions.values())
+    if before is None or tried or ledger.restored is not True or not ledger.granted(Risk.LOAD):
+        return None
+    if any(r.move == "control" for r in ledger.standing_refusals):
+        return None
+    why = "is the server that came back as fast as the one that was stopped?"
+    return Bench(concurrency=before.concurrency, control=True, why=why)
+
+
+def control_requests(ledger: Ledger, before_requests: int) -> int:
+    """How many requests the control sends: half, where one at a time was measured; else as many as before."""
+    halved = ledger.settings.concurrency == 1
+    return max(FEWEST_REQUESTS, before_requests // 2) if halved else before_requests
+
+
+def compared(ledger: Ledger, after: Measurement) -> ev.ControlCompared | None:
+    """The control against the measurement before the first stop; None when there is none."""
+    before = ledger.measured("original", concurrency=after.concurrency)
+    if before is None:
+        return None
+    try:
+        found = attribute(_arm("before", before), _arm("put back", after))
+    except FigureError as error:
+        return _unsaid(before, after, error.message)
+    part = next((p for p in found.parts if p.name == "throughput"), None)
+    if part is None:
+        return _unsaid(before, after, "it gave no figure")
+    changed = [p for p in found.parts if p.change != "no clear change"]
+    return ev.ControlCompared(
+        before=before.id,
+        after=after.id,
+        equal=not changed,
+        ratio=part.ratio,
+        text=_words(part, changed, found),
+        evidence=after.evidence,
+    )
+
+
+def _unsaid(before: Measurement, after: Measurement, why: str) -> ev.ControlCompared:
+    text = f"whether it is as fast as before cannot be said: {why}"
+    return ev.ControlCompared(before=before.id, after=after.id, equal=None, text=text, evidence=after.evidence)
+
+
+def _arm(label: str, m: Measurement) -> Arm:
+    return Arm(
+        label=label, throughput=m.throughput, accept_length=m.accept_length, step=m.step, fingerprint=m.fingerprint
+    )
+
+
+def _words(part: Part, changed: list[Part], found: Attribution) -> str:
+    shows = 100.0 * max(part.ratio.high / part.ratio.value - 1.0, 1.0 - part.ratio.low / part.ratio.value)
+    figures = f"{part.second.with_unit()} against {part.first.with_unit()} before"
+    if not changed:
+        return f"as fast as before: {figures}; a difference of more than {shows:.0f} % would show"
+    slower = any((p.name == "throughput") == (p.change == "lower") for p in changed if p.name != "accept length")
+    word = "CAME BACK SLOWER" if slower else "CAME BACK DIFFERENT"
+    parts = ", ".join(f"{p.name} {p.change} ({p.ratio})" for p in changed)
+    suspects = ", ".join(s.key for s in found.suspects[:3])
+    return f"{word}: {figures}; {parts}" + (f"; differs too: {suspects}" if suspects else "")
