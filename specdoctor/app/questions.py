@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from specdoctor.app.actions import last_start_s
 from specdoctor.app.run import Run
 from specdoctor.core.launch import LaunchChange
-from specdoctor.core.model import Risk
+from specdoctor.core.model import DECIDED, Risk
 from specdoctor.core.moves import Bench, Move, Relaunch, risk_of
 from specdoctor.core.ports import Batch
 
@@ -72,35 +73,65 @@ def _restart_lines(run: Run, moves: Sequence[Move]) -> list[str]:
     if server is not None:
         lines.append(f"  stop      pid {server.pid}, port {server.port} (proved: start time, arguments, port)")
     lines += [f"  start     the same command, {_difference(m.change)}" for m in moves if isinstance(m, Relaunch)]
-    left = ledger.settings.max_restarts - ledger.restarts
     lines += [
-        f"  down      {expected_start(run)} each way; {left} restarts left, one kept for putting the original back",
-        "  way back  recorded on the host before the stop, readable by its owner only",
+        f"  down      {_downtime(run, moves)}",
+        f"  budget    {ledger.restarts} of {ledger.settings.max_restarts} restarts used; one is kept for putting back",
+        f"  way back  {_way_back(run)}",
         f"  traffic   {_traffic(run)}",
         *_known(run),
     ]
     return lines
 
 
+def _way_back(run: Run) -> str:
+    place = f"specdoctor/{run.id}/way_back.json in the state folder of this login"
+    where = f"recorded on {run.operations.target} before the stop ({place}), readable by its owner only"
+    silence = _span(run.ledger.settings.grace_s)
+    return f"{where}; a guard there restores it when nothing was heard from here for {silence}"
+
+
+def _downtime(run: Run, moves: Sequence[Move]) -> str:
+    """Starts that a yes leads to, the one that puts the original back included, and what they take together."""
+    tests = sum(isinstance(m, Relaunch) for m in moves)
+    starts = f"{tests + 1} restarts: {'this one' if tests == 1 else f'these {tests}'} and the one that puts it back"
+    each_s = last_start_s(run)
+    total = f"; about {_span((tests + 1) * each_s)} in all" if each_s else ""
+    return f"{starts}, {expected_start(run)} each{total}"
+
+
+def _span(seconds: float) -> str:
+    return f"{seconds:.0f} s" if seconds < 120 else f"{seconds / 60:.1f} min".replace(".0 min", " min")
+
+
 def expected_start(run: Run) -> str:
     """How long a start takes here: by the last one made, else by the server's own log."""
     made = [r.outcome.start_s for r in run.ledger.relaunches if r.outcome.status == "ready"]
     if made:
-        return f"about {made[-1]:.0f} s (its last start here)"
+        return f"about {_span(made[-1])} (its last start here)"
     log = run.scene.view.log if run.scene else None
     if log is not None and log.start.total_s:
-        return f"about {log.start.total_s:.0f} s (its last start, from its log)"
+        return f"about {_span(log.start.total_s)} (its last start, from its log)"
     return "an unknown time (its log shows no whole start)"
 
 
 def _traffic(run: Run) -> str:
-    seen = run.situation.foreign_requests
+    """What the last look at the users' requests showed, and how old it is."""
+    looks = [e for e in run.ledger.evidence.values() if e.source == "watch"]
+    if not looks:
+        return "nobody has looked"
+    seen, age_s = run.situation.foreign_requests, max(run.clock.now() - looks[-1].at, 0.0)
+    when = f"{_span(age_s)} ago" if age_s >= 1 else "just now"
     if seen is None:
-        return "nobody looked, or nobody can tell"
-    return "none seen" if seen == 0 else f"{seen} requests of others were seen"
+        return f"nobody can tell whether others use it (looked {when})"
+    return f"{'no request' if seen == 0 else f'{seen} requests'} of others seen ({when})"
 
 
 def _known(run: Run) -> list[str]:
-    if not run.ledger.bounds:
-        return []
-    return ["  known without it", *(f"            {b.text}" for b in run.ledger.bounds[-2:])]
+    """The answer so far without a restart: what was decided, and what arithmetic says."""
+    decided = [
+        f"{h.id} {h.status.value}: {h.claim}"
+        for h in run.ledger.hypotheses.values()
+        if h.status in DECIDED and h.about == "symptom"
+    ]
+    said = [*decided[-3:], *(b.text for b in run.ledger.bounds[-2:])]
+    return ["  known without it", *(f"            {text}" for text in said or ["nothing that decides it"])]
