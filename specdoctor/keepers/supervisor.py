@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from itertools import pairwise
 from pathlib import PurePosixPath
 
 from specdoctor.core.facts import ProcessFacts
@@ -27,7 +28,7 @@ def recognise(seen: Seen) -> Keeper | None:
                 f"{name} pid {parent.pid}",
                 f"{name} (pid {parent.pid}) started it and would start it again",
                 f"stop it through {name}, then start it by hand with the changed arguments",
-                {"tool": name, "service": _service(seen, name, parent)},
+                {"tool": name, "service": _service(seen, name, parent), "config": _config(parent)},
             )
     return None
 
@@ -36,7 +37,15 @@ def _service(seen: Seen, name: str, parent: ProcessFacts) -> str:
     """What the supervisor calls the server: its folder for runit and s6, a name of its own for the others."""
     if name in ("runsv", "s6-supervise", "supervise") and len(parent.argv) > 1:
         return str(PurePosixPath(parent.cwd or "") / parent.argv[-1])
-    return seen.process.env.get("SUPERVISOR_PROCESS_NAME", "NAME")
+    name = seen.process.env.get("SUPERVISOR_PROCESS_NAME", "NAME")
+    group = seen.process.env.get("SUPERVISOR_GROUP_NAME", name)
+    return name if group == name else f"{group}:{name}"
+
+
+def _config(supervisord: ProcessFacts) -> str:
+    """The file that supervisord was told to read, which its tool must be told as well."""
+    places = [after for word, after in pairwise(supervisord.argv) if word in ("-c", "--configuration")]
+    return str(PurePosixPath(supervisord.cwd or "/") / places[-1]) if places else ""
 
 
 _COMMANDS = {
@@ -57,6 +66,9 @@ def hand(keeper: Keeper, wanted: Wanted) -> ByHand:
     if tool not in _COMMANDS:
         return ByHand(start=f"{keeper.by_hand}: {wanted.line}", back=f"end that server, then start it through {tool}")
     down, up = _COMMANDS[tool]
+    if tool == "supervisord" and keeper.known.get("config"):
+        control = shlex.join(["supervisorctl", "-c", str(keeper.known["config"])])
+        down, up = f"{control} stop", f"{control} start"
     wait = f"while kill -0 {wanted.pid} 2>/dev/null; do sleep 1; done"
     return ByHand(
         start=f"{down} {service}; {wait}; {in_background(wanted.cwd, wanted.line)}",

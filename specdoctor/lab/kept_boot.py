@@ -119,7 +119,6 @@ def start_in_terminal(host: PracticeHost, keeper: TmuxKeeper, argv: Sequence[str
     env = {**host.environment, "TMUX": "/tmp/tmux-1000/default,4012,0", "TERM": "tmux-256color", "SHELL": shell}
     settings = {name: host.expand(value) for name, value in host.world.launch.env.items()}
     typed = shlex.join([*(f"{name}={value}" for name, value in settings.items()), *argv])
-    log = shlex.quote(host.expand(host.world.launch.log))
     unit = "user.slice/user-1000.slice/user@1000.service/tmux-spawn-0d1f52c4-8f0a-4c5b-9a55-f1f3a1e7c9b2.scope"
     record = new_record(
         "tmux",
@@ -133,10 +132,10 @@ def start_in_terminal(host: PracticeHost, keeper: TmuxKeeper, argv: Sequence[str
         title=f"tmux new-session -d -s {keeper.session}",
         comm="tmux: server",
         program=shell,
-        typed=f"{typed} 2>&1 | tee -a {log}",
+        typed=typed,
         show_child=True,
     )
-    return _server_of(host, record, log=host.expand(host.world.launch.log))
+    return _server_of(host, record)
 
 
 def start_below(host: PracticeHost, keeper: SupervisorKeeper | RayKeeper, argv: Sequence[str]) -> Record:
@@ -193,8 +192,8 @@ def start_pod(host: PracticeHost, argv: Sequence[str]) -> Record:
     )
 
 
-def _server_of(host: PracticeHost, record: Record, *, log: str | None = None) -> Record:
-    """Start what is recorded and find the server below it: the record, with the server's pid and log for the boot."""
+def _server_of(host: PracticeHost, record: Record) -> Record:
+    """Start what is recorded and find the server below it: the record, with the server's own pid."""
     write_record(host.state_dir, record)
     _started(host, record["name"])
     deadline = time.monotonic() + SERVER_S
@@ -204,8 +203,7 @@ def _server_of(host: PracticeHost, record: Record, *, log: str | None = None) ->
         noted = {pid for pid, alive in noted_processes(host.state_dir) if alive}
         below = [pid for pid in descendants(keeper) if pid in noted and is_practice_server(pid)]
         if below:
-            output = f"file:{log}" if log is not None else record["output"]
-            return {**record, "pid": below[0], "output": output}
+            return {**record, "pid": below[0]}
         if time.monotonic() > deadline or not is_kept(record):
             raise LabError(f"the practice server did not start: {record.get('error', '')}")
         time.sleep(POLL_S)

@@ -90,19 +90,23 @@ def log_places(pid: int, problems: List[str]) -> List[Tuple[str, str, int]]:
 
 
 def kept_log(cgroup: str, container: Optional[str], keep: int) -> Optional[Dict[str, Any]]:
-    """The log that a keeper holds for a server without a file: docker, podman or the journal."""
-    unit = re.search(r"/([\w@.:\\-]+\.service)(?:/|$)", cgroup)
+    """The log that a keeper holds for a server without a file: docker, podman or the journal.
+
+    docker gives a server's standard error, where engines write, as its own.
+    """
+    units = [name for name in re.findall(r"/([\w@.:\\-]+\.service)(?=/|$)", cgroup) if not name.startswith("user@")]
     if container:
         tool = "podman" if "libpod" in cgroup else "docker"
         argv = [tool, "logs", "--tail", "20000", container]
-    elif unit and not unit.group(1).startswith("user@"):
-        argv = ["journalctl", "--no-pager", "--output=cat", "--lines=20000", "--unit=" + unit.group(1)]
+    elif units:
+        own = ["--user"] if "/user@" in cgroup else []
+        argv = ["journalctl", *own, "--no-pager", "--output=cat", "--lines=20000", "--unit=" + units[-1]]
     else:
         return None
-    reply = run_command(argv, 6.0, limit=2 * keep)
+    reply = run_command(["sh", "-c", 'exec "$@" 2>&1', "sh", *argv], 6.0, limit=2 * keep)
     if reply["exit_code"] != 0:
         return None
-    text = str(reply["stdout"]) + str(reply["error"] or "")
+    text = str(reply["stdout"])
     return {"path": " ".join(argv), "pid": None, "size": len(text), "head": text}
 
 
