@@ -15,7 +15,6 @@ import pytest
 
 from specdoctor.transports.openssh_master import LINGER_S
 from tests.e2e.client import Client, under_way
-from tests.e2e.conftest import LabUp
 from tests.e2e.practice import PROGRAM, Practice, eventually
 from tests.e2e.reach import make_keys
 from tests.e2e.terminal import Terminal
@@ -115,24 +114,3 @@ def test_a_one_time_code_is_asked_for_by_ssh_on_the_terminal(client: Client, soc
     finally:
         server.close()
     check_nothing_left(sockets, within_s=10.0)
-
-
-def test_a_container_of_the_host_is_looked_at_from_inside(lab_up: LabUp, client: Client, sockets: Path) -> None:
-    lab = lab_up("in-docker")
-    found = lab.running()
-    inside = ("--via", "docker:sglang-prod", "--ssh", "openssh")
-    looked = client.run("doctor", *lab.target, *inside, "--json")
-    assert looked.code == 0, looked.err
-    tiers = {finding["name"]: finding for finding in looked.document["findings"]}
-    assert tiers["tier load"]["state"] == "ok"
-    assert tiers["tier restart"]["state"] == "no"
-    assert "reached through docker:sglang-prod" in tiers["tier restart"]["text"]
-    pasted = client.shell(f"ssh -F {lab.config} lab {tiers['tier restart']['then']}")
-    assert pasted.code == 0, pasted.err
-    assert "RestartPolicy" in pasted.out
-    asked = client.run(
-        "investigate", *lab.target, *inside, "--allow", "restart", "--symptom", "slower than without", "--json"
-    )
-    assert asked.document["cost"]["restarts"] == 0
-    assert client.events()[0]["settings"]["via"] == "docker:sglang-prod"
-    assert lab.running() == found
