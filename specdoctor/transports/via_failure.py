@@ -11,6 +11,8 @@ from specdoctor.core.via import Via
 
 _NOT_FOUND = 127
 _SHOWN_LINES = 3
+_TRACE = re.compile(r"[EIWF]\d{4} [\d:.]+ ")
+"""How kubectl's lines about its own tries begin; what they come to is said after them."""
 
 Explained = tuple[str, str]
 """What is wrong, and what to do next."""
@@ -78,7 +80,8 @@ _CAUSES: tuple[tuple[str, Callable[[Via], Explained]], ...] = (
 
 def no_way_in(via: Via, host: str, result: CommandResult) -> TargetError:
     """The error for a tool that ended with `result` before anything ran inside."""
-    said = " | ".join(line.strip() for line in result.error_text.strip().splitlines()[-_SHOWN_LINES:]) or "nothing"
+    lines = [line.strip() for line in result.error_text.splitlines() if line.strip() and not _TRACE.match(line)]
+    said = " | ".join(lines[-_SHOWN_LINES:]) or "nothing"
     what, then = _explained(via, result)
     return TargetError(
         f"{via} on {host}: {what} (exit {result.exit_code}); it said: {said}",

@@ -97,6 +97,19 @@ def test_what_the_tools_say_is_understood(via: str, said: str, what: str) -> Non
     assert what in no_way_in(parse_via(via), "eagle", result).message
 
 
+def test_what_a_tool_notes_for_its_developers_is_not_repeated() -> None:
+    said = (
+        b'E1130 10:48:07.546003    5599 memcache.go:265] "Unhandled Error" err="dial tcp 127.0.0.1:8080"\n'
+        b"The connection to the server localhost:8080 was refused - did you specify the right host or port?\n"
+    )
+    result = CommandResult(argv=("kubectl", "exec", "sh"), exit_code=1, stderr=said)
+    message = no_way_in(parse_via("kubectl:ml/llm-0"), "eagle", result).message
+    assert message == (
+        "kubectl:ml/llm-0 on eagle: kubectl reaches no cluster from this host (exit 1); it said: "
+        "The connection to the server localhost:8080 was refused - did you specify the right host or port?"
+    )
+
+
 def test_a_tool_that_is_not_there(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(TargetError, match=r"there is no podman on the PATH of this account \(exit 127\)"):
