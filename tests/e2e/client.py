@@ -7,6 +7,7 @@ import os
 import signal
 import sqlite3
 import subprocess
+import sys
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -107,6 +108,10 @@ class Client:
     def run(self, *words: str, within_s: float = RUN_S) -> Ended:
         """`specdoctor WORDS` to its end."""
         return self.start(*words).end(within_s=within_s)
+
+    def python(self, program: str, *words: str, within_s: float = RUN_S) -> Ended:
+        """A Python program with the words of a command line, to its end."""
+        return self._started([sys.executable, "-c", program, *words]).end(within_s=within_s)
 
     def at_terminal(self, *words: str) -> Terminal:
         """`specdoctor WORDS`, typed at a terminal."""

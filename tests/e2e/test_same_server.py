@@ -18,6 +18,38 @@ LabUp = Callable[[str], Practice]
 SYMPTOM = "EAGLE-3 does 920 tok/s; without it this machine gave 1770"
 SECRETS = (b"sk-practice-7Hq2vXw94LmTz0bR", b"hf_PracticeQmWnEbRvTcYxUz", b"Pr4ct1ce-Pa55")
 
+FORGETTING = """
+import sys
+from specdoctor.operations import programs
+from specdoctor.cli.main import run
+
+whole, left = programs.source, {changes!r}
+
+
+def source(name):
+    text = whole(name)
+    for old in [old for old in left if old in text]:
+        text = text.replace(old, left[old])
+        done.add(old)
+    return text
+
+
+done = set()
+programs.source = source
+programs.joined_parts.cache_clear()
+programs.joined_parts("lifecycle")
+assert done == set(left), set(left) - done
+sys.exit(run())
+"""
+"""A specdoctor that neither binds what it starts nor looks whether it is bound."""
+
+BINDING = {
+    '        lambda: _set_affinity(record["affinity"]),\n': "",
+    '        lambda: _set_policy(record["numa_policy"]),\n': "",
+    "groups affinity limits": "groups limits",
+    "oom_score_adj numa_policy": "oom_score_adj",
+}
+
 
 def policies(pid: int) -> set[str]:
     """The memory policies of a process's mappings, as the kernel has them."""
@@ -63,6 +95,19 @@ def test_it_runs_where_it_ran_and_its_memory_lies_where_it_lay(lab_up: LabUp, cl
     assert restored[-1]["affinity"] is True
     assert restored[-1]["numa_policy"] is True
     check_put_back(lab, found, files)
+
+
+@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="one CPU cannot be divided into two nodes")
+@pytest.mark.skipif(not Path("/proc/self/numa_maps").exists(), reason="this kernel knows no memory policies")
+def test_what_came_back_unbound_is_noticed_by_its_speed(lab_up: LabUp, client: Client) -> None:
+    lab = lab_up("numactl-wrapped")
+    words = ("investigate", *lab.target, "--symptom", SYMPTOM, "--allow", "restart", "--json")
+    ended = client.python(FORGETTING.format(changes=BINDING), *words)
+    assert len(os.sched_getaffinity(lab.running().pid)) > 1, ended.err
+    assert policies(lab.running().pid) == {"default"}
+    control = ended.document["control"]
+    assert control["equal"] is False, ended.err
+    assert "CAME BACK SLOWER" in control["text"]
 
 
 def test_the_restored_server_has_its_key_and_nobody_else_has(lab_up: LabUp, client: Client) -> None:
