@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 
@@ -21,6 +22,8 @@ def subject(request: pytest.FixtureRequest, keys: Keys, tmp_path_factory: pytest
         if request.param == "local":
             yield Subject(stack.enter_context(LocalHost()))
             return
+        if request.param == "openssh" and shutil.which("ssh") is None:
+            pytest.skip("no ssh client on this machine (Debian: apt-get install openssh-client)")
         if request.param == "docker":
             stack.enter_context(shims_on_path())
             yield Subject(ViaHost(LocalHost(), parse_via("docker:app")))
