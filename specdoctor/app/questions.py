@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 
 from specdoctor.app.actions import last_start_s
@@ -10,6 +11,8 @@ from specdoctor.core.launch import LaunchChange
 from specdoctor.core.model import DECIDED, Risk
 from specdoctor.core.moves import Bench, Move, Relaunch, risk_of
 from specdoctor.core.ports import Batch
+from specdoctor.core.server import Keeper
+from specdoctor.keepers.table import how_restarted
 
 
 def batch_of(run: Run, moves: Sequence[Move]) -> Batch:
@@ -32,8 +35,9 @@ def commands(run: Run, move: Move) -> tuple[str, ...]:
     pid = server.pid if server else "?"
     match move:
         case Relaunch():
+            stop = shlex.join(_keeper(run).through.stop_words) or f"kill -TERM {pid}"
             return (
-                f"kill -TERM {pid}   # and wait for port and GPU memory",
+                f"{stop}   # and wait for port and GPU memory",
                 f"{changed_line(run, move.change)}   # same directory, environment, limits, affinity; own log",
             )
         case Bench():
@@ -43,6 +47,10 @@ def commands(run: Run, move: Move) -> tuple[str, ...]:
             return (f"POST /generate on port {port}: {size}, {move.concurrency} at once, temperature 0",)
         case _:
             return ()
+
+
+def _keeper(run: Run) -> Keeper:
+    return run.scene.view.keeper if run.scene is not None else Keeper(kind="unknown")
 
 
 def changed_line(run: Run, change: LaunchChange) -> str:
@@ -73,6 +81,10 @@ def _restart_lines(run: Run, moves: Sequence[Move]) -> list[str]:
     if server is not None:
         lines.append(f"  stop      pid {server.pid}, port {server.port} (proved: start time, arguments, port)")
     lines += [f"  start     the same command, {_difference(m.change)}" for m in moves if isinstance(m, Relaunch)]
+    keeper = _keeper(run)
+    if keeper.through.kind != "plain":
+        lines.append(f"  through   {keeper.through.kind} ({keeper.detail}): {how_restarted(keeper)}")
+    lines += [f"  note      {remark}" for remark in keeper.remarks]
     lines += [
         f"  down      {_downtime(run, moves)}",
         f"  budget    {ledger.restarts} of {ledger.settings.max_restarts} restarts used; one is kept for putting back",

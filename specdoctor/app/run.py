@@ -19,6 +19,7 @@ from specdoctor.core.policy import Situation
 from specdoctor.core.ports import Approver, Briefing, Check, Onlooker, Planner, Scene, Store
 from specdoctor.core.redact import redact
 from specdoctor.core.server import ServerView
+from specdoctor.keepers.table import configured
 
 FACTS_ARTEFACT = "facts.json"
 
@@ -116,7 +117,10 @@ class Run:
             complaints=read_symptom(settings.symptom).complaints,
             own_run=self.id,
         )
-        return self.scene.view
+        keeper = configured(self.scene.view.keeper, settings.lifecycle)
+        view = self.scene.view.model_copy(update={"keeper": keeper})
+        self.scene = self.scene.model_copy(update={"view": view})
+        return view
 
     def load(self) -> None:
         """Rebuild ledger and scene from what is stored: nothing else is needed to go on."""

@@ -36,6 +36,7 @@ def settings_of(target: Target, given: dict[str, Any]) -> RunSettings:
         "interpreter": _first(given.get("interpreter"), target.interpreter),
         "bench_command": target.bench.command if target.bench else None,
         "bench_patterns": target.bench.patterns if target.bench else None,
+        "lifecycle": target.lifecycle,
         "extra_logs": (*target.logs, *(given.get("log") or ())) or None,
         "extra_files": target.config_files or None,
         "engine": checked_engine(target.engine),

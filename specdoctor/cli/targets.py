@@ -15,6 +15,7 @@ from specdoctor.core.errors import UsageError
 from specdoctor.core.faults import Fault, explained, nearest, refusal
 from specdoctor.core.model import Frozen
 from specdoctor.core.reach import SshTransport
+from specdoctor.core.server import LifecycleCommands
 from specdoctor.core.via import parse_via
 
 FILE_NAME = "specdoctor.toml"
@@ -72,6 +73,7 @@ class Target(Frozen):
     logs: Words = ()
     concurrency: Annotated[int, Field(ge=1)] | None = None
     bench: OwnBench | None = None
+    lifecycle: LifecycleCommands | None = None
 
     @field_validator("launch", mode="before")
     @classmethod
@@ -104,7 +106,7 @@ class TargetsDocument(Frozen):
     targets: dict[str, Target] = Field(default_factory=dict)
 
 
-_TABLES: dict[str, type[Frozen]] = {"models": ModelPaths, "bench": OwnBench}
+_TABLES: dict[str, type[Frozen]] = {"models": ModelPaths, "bench": OwnBench, "lifecycle": LifecycleCommands}
 
 
 def _words(value: Any) -> Any:

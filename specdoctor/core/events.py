@@ -15,7 +15,7 @@ from specdoctor.core.launch import LaunchChange, LaunchOutcome, RestoreOutcome
 from specdoctor.core.measurement import Measurement
 from specdoctor.core.model import Frozen, Risk, Role, Status, Verdict
 from specdoctor.core.reach import SshTransport
-from specdoctor.core.server import ServerRef, SpecSetting
+from specdoctor.core.server import LifecycleCommands, ServerRef, SpecSetting
 
 
 class RunSettings(Frozen):
@@ -49,6 +49,7 @@ class RunSettings(Frozen):
     interpreter: str | None = None
     bench_command: tuple[str, ...] = ()
     bench_patterns: dict[str, str] = Field(default_factory=dict)
+    lifecycle: LifecycleCommands | None = None
     extra_logs: tuple[str, ...] = ()
     extra_files: tuple[str, ...] = ()
     dry_run: bool = False

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import Field, JsonValue
+from pydantic import Field, JsonValue, field_validator
 
 from specdoctor.core.model import Frozen
 
@@ -145,12 +145,59 @@ KeeperKind = Literal[
 ]  # fmt: skip
 
 
-class KeeperRef(Frozen):
-    """By whom the server is stopped and started: a unit or a container by its name, nobody for a plain process."""
+ARGS_PLACE = "{args}"
+Configured = str | tuple[str, ...]
+"""A command that a user has written: a line for the shell, or a list of words."""
 
-    kind: Literal["plain", "systemd", "docker", "podman"] = "plain"
+
+class LifecycleCommands(Frozen):
+    """How a user has a server stopped and started. `start` says where its arguments go (`{args}`, once).
+
+    `status` ends with exit code 0 while the server runs.
+    """
+
+    start: Configured
+    stop: Configured
+    status: Configured | None = None
+
+    @field_validator("start")
+    @classmethod
+    def _takes_arguments(cls, value: Configured) -> Configured:
+        if value.count(ARGS_PLACE) != 1:
+            raise ValueError(f"the start command names {ARGS_PLACE} once, where the server's arguments go")
+        return value
+
+    @field_validator("stop", "status")
+    @classmethod
+    def _takes_none(cls, value: Configured | None) -> Configured | None:
+        words = (value,) if isinstance(value, str) else value or ()
+        if value is not None and (not "".join(words) or any(ARGS_PLACE in word for word in words)):
+            raise ValueError(f"it must say something, and takes no {ARGS_PLACE}")
+        return value
+
+
+class KeeperRef(Frozen):
+    """By whom the server is stopped and started: a unit or a container by its name, nobody for a plain process.
+
+    `commands` are those of the targets file, which count before any other way.
+    """
+
+    kind: Literal["plain", "systemd", "docker", "podman", "commands"] = "plain"
     name: str = ""
     scope: Literal["system", "user"] = "system"
+    commands: LifecycleCommands | None = None
+
+    @property
+    def stop_words(self) -> tuple[str, ...]:
+        """The command that stops the server; empty for a process that is stopped by a signal."""
+        if self.kind == "plain":
+            return ()
+        if self.commands is not None:
+            stop = self.commands.stop
+            return ("sh", "-c", stop) if isinstance(stop, str) else stop
+        if self.kind == "systemd":
+            return ("systemctl", *(("--user",) if self.scope == "user" else ()), "stop", self.name)
+        return (self.kind, "stop", self.name)
 
 
 class Keeper(Frozen):

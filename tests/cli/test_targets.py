@@ -149,3 +149,18 @@ def test_who_speaks_ssh_is_kept_for_a_resume() -> None:
     assert settings_of(named, {}).ssh_transport == "openssh"
     assert settings_of(named, {"ssh_transport": "paramiko"}).ssh_transport == "paramiko"
     assert settings_of(Target(transport="ssh://far"), {}).ssh_transport == "auto"
+
+
+def test_commands_for_a_restart_are_read_and_their_faults_told(tmp_path: Path) -> None:
+    head = '[targets.a]\ntransport = "local:"\n[targets.a.lifecycle]\n'
+    good = head + 'stop = "serve stop"\nstart = ["serve", "start", "{args}"]\n'
+    target = read_targets(written(tmp_path, good))["a"]
+    assert target.lifecycle is not None
+    assert target.lifecycle.start == ("serve", "start", "{args}")
+    assert settings_of(target, {}).lifecycle == target.lifecycle
+    bad = head + 'stop = "serve {args}"\nstart = "serve start"\nrestart = "x"\n'
+    told = faults(written(tmp_path, bad, "bad.toml"))
+    assert len(told) == 3, told
+    assert any("start" in row and "{args} once" in row for row in told)
+    assert any("stop" in row and "takes no {args}" in row for row in told)
+    assert any("restart" in row for row in told)

@@ -3,11 +3,12 @@
 from typing import Any, Dict
 
 from specdoctor.remote.parts.answer import Refusal
+from specdoctor.remote.parts.driver_commands import Commands
 from specdoctor.remote.parts.driver_container import Docker, Podman
 from specdoctor.remote.parts.driver_plain import Plain
 from specdoctor.remote.parts.driver_systemd import Systemd
 
-DRIVERS = {driver.kind: driver for driver in (Plain, Systemd, Docker, Podman)}
+DRIVERS = {driver.kind: driver for driver in (Plain, Systemd, Docker, Podman, Commands)}
 
 
 def driver_of(record: Dict[str, Any]) -> Plain:
