@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -14,12 +14,12 @@ from specdoctor.cli.output import on_terminal, print_json, print_text, say, widt
 from specdoctor.core.errors import EXIT_MISMATCH, EXIT_OK, EXIT_OUTSIDE, PolicyError
 
 if TYPE_CHECKING:
-    from specdoctor.core.custody import Leftovers
+    from specdoctor.core.custody import Leftovers, LeftRun
     from specdoctor.core.operations import Progress
     from specdoctor.core.reach import SshTransport
     from specdoctor.operations.custody import Custody
 
-AT_WORK_S = 60.0
+AT_WORK_S = 20.0
 """A run that has stopped no server counts as at work for this long after its last word."""
 
 
@@ -92,16 +92,9 @@ def restore(
     from specdoctor.render.custody import restored_text
 
     with _custody(target, targets, accept_new_host_key, ssh_config, ssh, interpreter) as custody:
-        left = custody.look().of(run) if run is not None else None
-        if left is not None and not left.way_back:
-            if left.silent_s is not None and left.silent_s < AT_WORK_S:
-                raise PolicyError(
-                    f"run {left.run} was in touch {left.silent_s:.0f} s ago",
-                    tried=f"remove what it left on {custody.target}",
-                    next_step="wait for its end, or stop it where it was begun",
-                )
-            removed = custody.release(left.run)
-            print_text(f"run {left.run} has stopped no server; removed: {', '.join(removed)}")
+        wanted = [left for left in custody.look().runs if run in (None, left.run)]
+        if wanted and not any(left.way_back for left in wanted):
+            print_text(_files_removed(custody, wanted))
             raise typer.Exit(EXIT_OK)
         name, outcome = custody.restore(run, _Teller())
         removed = custody.release(name) if outcome.status in ("restored", "nothing-to-do") else ()
@@ -118,6 +111,20 @@ def restore(
     else:
         print_text(restored_text(name, outcome, removed, width=width()))
     raise typer.Exit(EXIT_OK if outcome.proved else EXIT_OUTSIDE)
+
+
+def _files_removed(custody: Custody, wanted: Sequence[LeftRun]) -> str:
+    """Remove what runs left that have stopped no server. Raises PolicyError for one that is at work."""
+    lines = []
+    for left in wanted:
+        if left.silent_s is not None and left.silent_s < AT_WORK_S:
+            raise PolicyError(
+                f"run {left.run} was in touch {left.silent_s:.0f} s ago",
+                tried=f"remove what it left on {custody.target}",
+                next_step="wait for its end, or stop it where it was begun",
+            )
+        lines.append(f"run {left.run} has stopped no server; removed: {', '.join(custody.release(left.run))}")
+    return "\n".join(lines)
 
 
 class _Teller:
