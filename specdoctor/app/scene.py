@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from specdoctor.core.engine import Engine
 from specdoctor.core.errors import TargetError
-from specdoctor.core.facts import Facts
+from specdoctor.core.facts import Facts, LeaseFacts
 from specdoctor.core.ports import Scene
 from specdoctor.core.server import ServerView
 
@@ -28,8 +28,8 @@ def scene_of(
 
     Of several dead ones it is the one whose log was written last.
 
-    Raises TargetError when there is none, or several and no port to choose by, or when it is a test launch of another
-    run than `own_run`: judging that one would be judging an experiment.
+    Raises TargetError when there is none, or several and no port to choose by, or when it is held by another run than
+    `own_run`, or a test launch of one: judging that one would be judging an experiment.
     """
     views = [view for engine in engines for view in engine.servers(facts)]
     chosen = [v for v in views if port is None or (v.ref is not None and v.ref.port == port) or v.state == "down"]
@@ -56,6 +56,14 @@ def scene_of(
             tried=f"process {view.ref.pid if view.ref else '?'}, which writes its log for that run",
             next_step=f"wait for its end, or have it put the server back: {resume_line(tester)}",
         )
+    holder = _holder(view, facts, port)
+    if holder is not None and own_run is not None and holder.run != own_run:
+        whose = f"run {holder.run} of {holder.who} ({holder.user} on this host)"
+        raise TargetError(
+            f"{target}: the server is held by specdoctor's {whose}",
+            tried=f"port {holder.port}, where a server is {view.state} just now",
+            next_step=f"wait until that run has put it back; how far it is: specdoctor status {target}",
+        )
     return Scene(
         view=view,
         facts=facts,
@@ -63,6 +71,15 @@ def scene_of(
         concurrency=concurrency,
         complaints=tuple(complaints),
     )
+
+
+def _holder(view: ServerView, facts: Facts, port: int | None) -> LeaseFacts | None:
+    """The run that holds this server, also while it is down because that run restarts it."""
+    told = view.argument("port")
+    known = view.ref.port if view.ref is not None else int(str(told)) if str(told).isdecimal() else port
+    if known is None and len(facts.leases) == 1:
+        return facts.leases[0]
+    return next((lease for lease in facts.leases if lease.port == known), None)
 
 
 def test_launch_of(view: ServerView, facts: Facts) -> str | None:

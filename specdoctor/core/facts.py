@@ -148,6 +148,16 @@ class KeptFacts(Raw):
     known: dict[str, JsonValue] = Field(default_factory=dict)
 
 
+class LeaseFacts(Raw):
+    """A server held by a run of specdoctor. `who` is the person who steers it, `user` that person's login here."""
+
+    run: str
+    port: int
+    who: str = ""
+    user: str = ""
+    since: float = 0.0
+
+
 class Facts(Raw):
     """Everything that one probe saw, in one remote command. `via` names the container it was sent into, if any."""
 
@@ -162,6 +172,7 @@ class Facts(Raw):
     http: dict[str, dict[str, HttpReply]] = Field(default_factory=dict)
     commands: dict[str, CommandFacts] = Field(default_factory=dict)
     kept: tuple[KeptFacts, ...] = ()
+    leases: tuple[LeaseFacts, ...] = ()
     problems: tuple[str, ...] = ()
     via: str | None = None
 

@@ -25,6 +25,7 @@ from specdoctor.remote.parts.engine_processes import (
 from specdoctor.remote.parts.host_facts import read_host
 from specdoctor.remote.parts.interpreter_packages import import_path, interpreter_of, read_packages, root_of
 from specdoctor.remote.parts.keeping import kept_facts
+from specdoctor.remote.parts.lease import held_leases
 from specdoctor.remote.parts.local_http import endpoint_of, get
 from specdoctor.remote.parts.model_files import config_words, files_of_server, read_file
 from specdoctor.remote.parts.procfs import (
@@ -207,6 +208,7 @@ def look(params: Dict[str, Any]) -> Dict[str, Any]:
         "http": {port: replies for each in read.get("http") or [] for port, replies in each.items()},
         "commands": commands,
         "kept": read.get("kept") or [],
+        "leases": held_leases(),
         "problems": problems,
     }
     masked: Dict[str, Any] = mask_all(facts, spellings(secrets))

@@ -10,7 +10,7 @@ from specdoctor.app.scene import scene_of
 from specdoctor.assembly import all_engines
 from specdoctor.core.errors import EXIT_OUTSIDE, TargetError
 from specdoctor.core.events import RunSettings
-from specdoctor.core.facts import Facts
+from specdoctor.core.facts import Facts, LeaseFacts
 from specdoctor.core.operations import SnapshotRequest
 from specdoctor.lab.simulation import SimulatedHost
 from specdoctor.lab.world import World
@@ -39,6 +39,18 @@ def test_a_test_launch_of_another_run_is_refused_and_named(path: str) -> None:
     view = scene_of(facts, engines=all_engines(), target="ssh://h", own_run="7f3c").view
     (restart,) = [f for f in server_findings(view, facts) if f.name == "tier restart"]
     assert (restart.state, restart.then) == ("no", "specdoctor investigate --resume 7f3c")
+
+
+@pytest.mark.parametrize("up", [True, False])
+def test_a_server_that_another_run_holds_is_refused_and_its_holder_named(up: bool) -> None:
+    facts = facts_with_log("/home/ml/server.log")
+    port = next(iter(facts.processes[0].listen_ports))
+    lease = LeaseFacts(run="7f3c", port=port, who="ml@laptop", user="ml")
+    facts = facts.model_copy(update={"leases": (lease,)} | ({} if up else {"processes": (), "http": {}}))
+    with pytest.raises(TargetError, match=r"held by specdoctor's run 7f3c of ml@laptop \(ml on this host\)"):
+        scene_of(facts, engines=all_engines(), target="ssh://h", own_run="11aa")
+    assert scene_of(facts, engines=all_engines(), target="ssh://h", own_run="7f3c")
+    assert scene_of(facts, engines=all_engines(), target="ssh://h")
 
 
 @pytest.mark.parametrize("path", ["/home/ml/server.log", "/home/ml/specdoctor/action-A8.log", "/x/specdoctor/r/a.log"])
