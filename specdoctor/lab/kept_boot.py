@@ -26,8 +26,8 @@ from specdoctor.lab.kept_surroundings import SESSION_CGROUP
 from specdoctor.lab.lab_state import noted_processes
 from specdoctor.lab.pods import world_pod
 from specdoctor.lab.shims.docker_create import given_of, make_container, words_of
-from specdoctor.lab.shims.systemctl import launch as start_unit
 from specdoctor.lab.slurm_jobs import world_job
+from specdoctor.lab.unit_runs import launch as start_unit
 from specdoctor.lab.units import Manager
 from specdoctor.lab.world_keeper import (
     ContainerKeeper,

@@ -56,3 +56,15 @@ def test_a_server_that_is_down(lab_up: LabUp, client: Client) -> None:
     assert last in said
     assert lab.server() is None
     assert lab.files_at_home() == files
+
+
+def test_a_host_without_python_is_read_by_a_shell_script_and_left_alone(lab_up: LabUp, client: Client) -> None:
+    lab = lab_up("no-python")
+    found, files = lab.running(), lab.files_at_home()
+    ended = client.run("investigate", *lab.target, "--symptom", "slower than without EAGLE-3", "--allow", "restart")
+    said = re.sub(r"\s+", " ", ended.out + ended.err)
+    assert ended.code == 5, ended.err
+    assert "CFG-5 CUDA graphs are disabled by flag" in said
+    assert "has no Python 3.6 or later" in said
+    assert lab.running().pid == found.pid
+    assert lab.files_at_home() == files

@@ -7,36 +7,24 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
-from typing import Any
+from collections.abc import Callable, Sequence
 
-from specdoctor.lab.containers import (
-    containers,
-    find_container,
-    find_image,
-    images,
-    live_containers,
-    shown_environment,
-    status_of,
-)
+from specdoctor.lab.containers import find_image, status_of
 from specdoctor.lab.keeper import Record, change_record, read_record, remove_record, start_kept, stop_kept
 from specdoctor.lab.kept_output import read_lines
 from specdoctor.lab.kept_surroundings import note_surroundings
 from specdoctor.lab.lab_state import read_world, state_dir
 from specdoctor.lab.shims.access import refused_without_root
+from specdoctor.lab.shims.docker_call import POLL_S, VERSION, Call
 from specdoctor.lab.shims.docker_create import DaemonRefused, make_container
-from specdoctor.lab.shims.docker_options import COMMANDS, KNOWN_ELSEWHERE, Given, UsageRefused, read_options
-from specdoctor.lab.shims.docker_views import describe, podman_row, row, stamp
-from specdoctor.lab.shims.go_template import TemplateError, fill
+from specdoctor.lab.shims.docker_options import COMMANDS, KNOWN_ELSEWHERE, UsageRefused, read_options
+from specdoctor.lab.shims.docker_reading import READING
+from specdoctor.lab.shims.go_template import TemplateError
 
-VERSION = "28.2.2"
 GRACE_S = 10.0
-POLL_S = 0.05
 NOT_FOUND, NOT_EXECUTABLE = 127, 126
 GROUPS = ("container", "image")
 RENAMED = {"container ls": "ps", "container list": "ps", "container ps": "ps", "image ls": "images", "ls": ""}
-TABLE = ("CONTAINER ID", "IMAGE", "COMMAND", "CREATED", "STATUS", "PORTS", "NAMES")
 
 
 def main(argv: Sequence[str]) -> int:
@@ -55,7 +43,7 @@ def main(argv: Sequence[str]) -> int:
         if denied:
             sys.stderr.write(denied)
             return 1
-        return _VERBS[name](_Call(state, tool, given))
+        return _VERBS[name](Call(state, tool, given))
     except UsageRefused as refused:
         sys.stderr.write(refused.text)
         return refused.code
@@ -70,34 +58,6 @@ def main(argv: Sequence[str]) -> int:
         return 125 if name == "run" else 1
     except BrokenPipeError:
         return 1
-
-
-class _Call:
-    """One understood command line on one host."""
-
-    def __init__(self, state: Path, tool: str, given: Given) -> None:
-        self.state = state
-        self.tool = tool
-        self.given = given
-
-    def find(self, word: str) -> Record:
-        """The container of this name. Raises DaemonRefused."""
-        found = find_container(self.state, self.tool, word)
-        if found is None:
-            raise DaemonRefused(f"No such container: {word}")
-        return found
-
-    def each(self, act: Callable[[Record], None]) -> int:
-        """Do it to every named container and print its name; those that fail are reported, the others done."""
-        code = 0
-        for word in self.given.arguments:
-            try:
-                act(self.find(word))
-                print(word, flush=True)
-            except DaemonRefused as refused:
-                sys.stderr.write(f"Error response from daemon: {refused}\n")
-                code = 1
-        return code
 
 
 def _command(words: list[str]) -> tuple[str, list[str]]:
@@ -117,131 +77,7 @@ def _unknown(tool: str, words: list[str]) -> int:
     return 1
 
 
-def _ps(call: _Call) -> int:
-    given = call.given
-    everything = given.has("all") or given.has("latest") or "last" in given.values
-    known = containers(call.state, call.tool) if everything else list(live_containers(call.state, call.tool))
-    rows = [record for record in known if _passes(record, given.all("filter"))]
-    full = given.has("no-trunc")
-    form = given.values.get("format")
-    if given.has("quiet"):
-        shown = [record["name"] if full else record["name"][:12] for record in rows]
-    elif form == "json" and call.tool == "podman":
-        shown = [json.dumps([podman_row(record) for record in rows], indent=2)]
-    elif form in ("json", "{{json .}}"):
-        shown = [json.dumps(row(record, full=full), separators=(",", ":"), ensure_ascii=False) for record in rows]
-    elif form is not None:
-        table = form.startswith("table ")
-        shown = [fill(form.removeprefix("table "), row(record, full=full)) for record in rows]
-        if table:
-            heads = {key: key.upper() for key in row(rows[0])} if rows else {}
-            shown.insert(0, fill(form.removeprefix("table "), {**heads, "ID": "CONTAINER ID"}) if heads else "")
-    else:
-        shown = _table(rows, full=full)
-    if shown:
-        print("\n".join(shown))
-    return 0
-
-
-def _table(rows: list[Record], *, full: bool) -> list[str]:
-    cells: list[tuple[str, ...]] = [TABLE]
-    for record in rows:
-        one = row(record, full=full)
-        keys = ("ID", "Image", "Command", "RunningFor", "Status", "Ports", "Names")
-        cells.append(tuple(str(one[key]) for key in keys))
-    widths = [max(len(line[column]) for line in cells) for column in range(len(TABLE))]
-    return ["   ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in cells]
-
-
-def _passes(record: Record, filters: tuple[str, ...]) -> bool:
-    labels = record["config"].get("Labels") or {}
-    for each in filters:
-        key, _, value = each.partition("=")
-        name, equals, wanted = value.partition("=")
-        matches = {
-            "name": value.strip("^$/") in record["container_name"],
-            "id": record["name"].startswith(value),
-            "status": status_of(record) == value,
-            "ancestor": value in (record["image"], record["image_id"]),
-            "label": name in labels and (not equals or labels[name] == wanted),
-        }
-        if not matches.get(key, True):
-            return False
-    return True
-
-
-def _inspect(call: _Call) -> int:
-    found, missing = [], []
-    for word in call.given.arguments:
-        record = find_container(call.state, call.tool, word)
-        image = (
-            find_image(call.state, word) if record is None and call.given.values.get("type") != "container" else None
-        )
-        if record is not None:
-            found.append(describe(record, tool=call.tool))
-        elif image is not None:
-            found.append(_described_image(*image))
-        else:
-            missing.append(word)
-    _print_documents(found, call.given.values.get("format"))
-    for word in missing:
-        sys.stderr.write(f"Error: No such object: {word}\n")
-    return 1 if missing else 0
-
-
-def _print_documents(found: list[dict[str, Any]], form: str | None) -> None:
-    if form in (None, "json"):
-        print(json.dumps(found, indent=4))
-        return
-    for document in found:
-        print(fill(str(form), document))
-
-
-def _described_image(name: str, image: Mapping[str, Any]) -> dict[str, Any]:
-    digest = f"{name.rsplit(':', 1)[0]}@sha256:{image['id'][::-1][:64]}"
-    return {
-        "Id": image["id"],
-        "RepoTags": [name],
-        "RepoDigests": [digest],
-        "Created": "2026-01-12T09:14:07.000000000Z",
-        "Config": {
-            "Env": shown_environment(image["env"]),
-            "Cmd": image.get("cmd") or None,
-            "Entrypoint": image["entrypoint"] or None,
-            "WorkingDir": image.get("workdir", ""),
-            "Labels": image.get("labels") or None,
-        },
-        "Architecture": "amd64",
-        "Os": "linux",
-        "Size": 33_112_874_551,
-    }
-
-
-def _inspect_image(call: _Call) -> int:
-    found = [(word, find_image(call.state, word)) for word in call.given.arguments]
-    _print_documents([_described_image(*each) for _, each in found if each], call.given.values.get("format"))
-    missing = [word for word, each in found if each is None]
-    for word in missing:
-        sys.stderr.write(f"Error response from daemon: No such image: {word if ':' in word else word + ':latest'}\n")
-    return 1 if missing else 0
-
-
-def _images(call: _Call) -> int:
-    rows = []
-    for name, image in images(call.state).items():
-        repository, _, tag = name.rpartition(":")
-        rows.append((repository or name, tag or "latest", image["id"][7:19], "6 weeks ago", "33.1GB"))
-    if call.given.has("quiet"):
-        print("\n".join(cells[2] for cells in rows))
-        return 0
-    lines = [("REPOSITORY", "TAG", "IMAGE ID", "CREATED", "SIZE"), *rows]
-    widths = [max(len(line[i]) for line in lines) for i in range(5)]
-    for line in lines:
-        print("   ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip())
-    return 0
-
-
-def _make(call: _Call) -> Record:
+def _make(call: Call) -> Record:
     image = find_image(call.state, call.given.arguments[0])
     if image is None:
         name = call.given.arguments[0]
@@ -251,12 +87,12 @@ def _make(call: _Call) -> Record:
     return make_container(call.state, call.tool, call.given, base_env={**os.environ, **base}, workdir=workdir)
 
 
-def _create(call: _Call) -> int:
+def _create(call: Call) -> int:
     print(_make(call)["name"])
     return 0
 
 
-def _run(call: _Call) -> int:
+def _run(call: Call) -> int:
     record = _make(call)
     _begin(call, record)
     if call.given.has("detach"):
@@ -265,7 +101,7 @@ def _run(call: _Call) -> int:
     return _attached(call, record["name"])
 
 
-def _attached(call: _Call, name: str) -> int:
+def _attached(call: Call, name: str) -> int:
     """Show the output until the container ends; its exit code."""
     shown = 0
     path = call.state / "kept" / f"{name}-json.log"
@@ -284,7 +120,7 @@ def _attached(call: _Call, name: str) -> int:
         time.sleep(POLL_S)
 
 
-def _begin(call: _Call, record: Record) -> None:
+def _begin(call: Call, record: Record) -> None:
     """Start it. Raises DaemonRefused when its command cannot be executed."""
     if status_of(record) in ("running", "restarting"):
         return
@@ -298,14 +134,14 @@ def _begin(call: _Call, record: Record) -> None:
         )
 
 
-def _start(call: _Call) -> int:
+def _start(call: Call) -> int:
     code = call.each(lambda record: _begin(call, record))
     if call.given.has("attach") and code == 0:
         return _attached(call, call.find(call.given.arguments[0])["name"])
     return code
 
 
-def _halt(call: _Call, record: Record) -> None:
+def _halt(call: Call, record: Record) -> None:
     typed = call.given.values.get("timeout", call.given.values.get("time"))
     own = record["config"].get("StopTimeout", GRACE_S)
     grace_s = float(typed) if typed is not None else float(own)
@@ -322,11 +158,11 @@ def _signal(word: str) -> int:
     return int(signal.Signals[name])
 
 
-def _stop(call: _Call) -> int:
+def _stop(call: Call) -> int:
     return call.each(lambda record: _halt(call, record))
 
 
-def _restart(call: _Call) -> int:
+def _restart(call: Call) -> int:
     def again(record: Record) -> None:
         _halt(call, record)
         _begin(call, call.find(record["name"]))
@@ -334,7 +170,7 @@ def _restart(call: _Call) -> int:
     return call.each(again)
 
 
-def _kill(call: _Call) -> int:
+def _kill(call: Call) -> int:
     def kill(record: Record) -> None:
         number = _signal(call.given.values.get("signal", "KILL"))
         if status_of(record) != "running":
@@ -350,7 +186,7 @@ def _kill(call: _Call) -> int:
     return call.each(kill)
 
 
-def _rm(call: _Call) -> int:
+def _rm(call: Call) -> int:
     def remove(record: Record) -> None:
         if status_of(record) in ("running", "restarting"):
             if not call.given.has("force"):
@@ -365,7 +201,7 @@ def _rm(call: _Call) -> int:
     return call.each(remove)
 
 
-def _wait(call: _Call) -> int:
+def _wait(call: Call) -> int:
     for word in call.given.arguments:
         name = call.find(word)["name"]
         code = 0
@@ -382,59 +218,7 @@ def _wait(call: _Call) -> int:
     return 0
 
 
-def _logs(call: _Call) -> int:
-    given = call.given
-    record = call.find(given.arguments[0])
-    path = call.state / "kept" / f"{record['name']}-json.log"
-    text = given.values.get("tail", "all")
-    if text != "all" and not text.lstrip("-").isdecimal():
-        raise DaemonRefused(f"tail should be a number: {text}")
-    tail = None if text == "all" or int(text) < 0 else int(text)
-    lines = read_lines(path, tail=tail, since=_since(given.values.get("since")))
-    _print_lines(lines, stamps=given.has("timestamps"))
-    shown = len(read_lines(path))
-    while given.has("follow") and status_of(read_record(call.state, record["name"])) != "exited":
-        fresh = read_lines(path)
-        _print_lines(fresh[shown:], stamps=given.has("timestamps"))
-        shown = len(fresh)
-        time.sleep(POLL_S)
-    return 0
-
-
-def _since(text: str | None) -> float:
-    """`10m`, `1h30m`, a stamp or seconds since the epoch."""
-    if text is None:
-        return 0.0
-    if text[-1:] in "smh" and text[:1].isdecimal():
-        seconds, number = 0.0, ""
-        for letter in text:
-            if letter in "smh":
-                seconds += float(number) * {"s": 1, "m": 60, "h": 3600}[letter]
-                number = ""
-            else:
-                number += letter
-        return time.time() - seconds
-    try:
-        return float(text)
-    except ValueError:
-        pass
-    try:
-        return float(time.mktime(time.strptime(text[:19], "%Y-%m-%dT%H:%M:%S")))
-    except ValueError as error:
-        raise DaemonRefused(
-            f'invalid value for "since": failed to parse value as time or duration: "{text}"'
-        ) from error
-
-
-def _print_lines(lines: Sequence[Any], *, stamps: bool) -> None:
-    for line in lines:
-        text = f"{stamp(line.at)} {line.text}" if stamps else line.text
-        (sys.stderr if line.stream == "stderr" else sys.stdout).write(text + "\n")
-    sys.stdout.flush()
-    sys.stderr.flush()
-
-
-def _exec(call: _Call) -> int:
+def _exec(call: Call) -> int:
     word, *command = call.given.arguments
     record = call.find(word)
     if status_of(record) != "running":
@@ -460,7 +244,7 @@ def _exec(call: _Call) -> int:
         return NOT_FOUND if missing else NOT_EXECUTABLE
 
 
-def _update(call: _Call) -> int:
+def _update(call: Call) -> int:
     def change(record: Record) -> None:
         policy = call.given.values.get("restart")
         if policy is None:
@@ -472,35 +256,8 @@ def _update(call: _Call) -> int:
     return call.each(change)
 
 
-def _version(call: _Call) -> int:
-    facts = {"Version": VERSION, "ApiVersion": "1.50", "Os": "linux", "Arch": "amd64"}
-    document = {"Client": facts, "Server": facts}
-    form = call.given.values.get("format")
-    if form is not None:
-        print(json.dumps(document) if form == "json" else fill(form, document))
-        return 0
-    for side in ("Client: Docker Engine - Community", "Server: Docker Engine - Community"):
-        print(f"{side}\n Version:           {VERSION}\n API version:       1.50\n OS/Arch:           linux/amd64\n")
-    return 0
-
-
-def _info(call: _Call) -> int:
-    known = containers(call.state, call.tool)
-    running = sum(status_of(record) == "running" for record in known)
-    document = {"Containers": len(known), "ContainersRunning": running, "ServerVersion": VERSION, "Driver": "overlay2"}
-    form = call.given.values.get("format")
-    if form is not None:
-        print(json.dumps(document) if form == "json" else fill(form, document))
-        return 0
-    print(f"Server:\n Containers: {len(known)}\n  Running: {running}\n Server Version: {VERSION}")
-    return 0
-
-
-_VERBS: dict[str, Callable[[_Call], int]] = {
-    "ps": _ps,
-    "inspect": _inspect,
-    "image inspect": _inspect_image,
-    "images": _images,
+_VERBS: dict[str, Callable[[Call], int]] = {
+    **READING,
     "create": _create,
     "run": _run,
     "start": _start,
@@ -509,9 +266,6 @@ _VERBS: dict[str, Callable[[_Call], int]] = {
     "kill": _kill,
     "rm": _rm,
     "wait": _wait,
-    "logs": _logs,
     "exec": _exec,
     "update": _update,
-    "version": _version,
-    "info": _info,
 }
