@@ -176,13 +176,21 @@ class Round:
         if then == "guard":
             back = eventually(lambda: self.settled(found), within_s=BACK_S)
             assert back, f"nobody put the original back; {self.status().out}"
-            self.tell(self.status().out)
+            self.tell_of_the_guard()
         if then == "resume" and self.client.transcripts and not self.over():
             ended = self.client.run(
                 "investigate", "--resume", self.client.run_id, "--ssh-config", str(self.link.config)
             )
             self.tell(f"resumed to exit code {ended.code}: {ended.err[-600:]}")
         eventually(lambda: self.status().code == 0 or self.put_back().code == 0, within_s=BACK_S)
+
+    def tell_of_the_guard(self) -> None:
+        """After a server was stopped and its run did not come to its end, the next `status` tells the story."""
+        told = self.status()
+        self.tell(told.out)
+        events = self.client.events()
+        if _begun(events, "relaunch") and not _count(events, "host.released") and told.code != 0:
+            assert "its guard " in told.out, self.story
 
     def over(self) -> bool:
         return any(e["kind"] == "run.ended" and e["exit_code"] in (0, 3) for e in self.client.events()[-1:])
