@@ -31,11 +31,19 @@ def running(folder: str, record: Dict[str, Any]) -> Tuple[Optional[Ref], str]:
 
 
 def is_original(folder: str, record: Dict[str, Any], whose: str) -> bool:
-    """Whether what runs is the untouched original or a finished restoration of it."""
+    """Whether what runs is the untouched original or a finished restoration of it.
+
+    An original that was told to stop by a worker which was lost meanwhile is neither: it may be on its way down.
+    """
+    states = read_actions(folder)
     if whose == "original":
-        return True
-    states = [state for state in read_actions(folder) if state["action"] == whose]
+        return not any(state["stopped"] and not state["launched"] and _cut_short(state) for state in states)
+    states = [state for state in states if state["action"] == whose]
     return bool(states) and states[0]["kind"] == "restore"
+
+
+def _cut_short(state: Dict[str, Any]) -> bool:
+    return state["outcome"] is None or state["outcome"]["status"] == "undone"
 
 
 def same_by_hand(record: Dict[str, Any]) -> Optional[Ref]:
@@ -79,6 +87,8 @@ def launched_by_another(run: str, server: Ref) -> Optional[str]:
 def check_stoppable(folder: str, record: Dict[str, Any], server: Ref) -> None:
     """Raises Refusal unless what would be stopped is proved to be this run's server, or nothing is in the way."""
     refs = [record["server"]] + [state["launched"] for state in read_actions(folder) if state["launched"]]
+    kept = driver_of(record).found(record)
+    refs += [kept[0]] if kept else []
     if (server["pid"], server["start_ticks"]) not in [(ref["pid"], ref["start_ticks"]) for ref in refs]:
         raise Refusal("not-the-server", "pid %d is no server of this run" % server["pid"], "look again")
     now, whose = running(folder, record)
