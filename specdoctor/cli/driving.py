@@ -29,7 +29,8 @@ def drive(run: Run, store: MirroredStore, *, take_up: Callable[[], None] | None 
     going_on = f"specdoctor investigate --resume {run.id}"
     words = interrupts(
         first=lambda: _first_words(run),
-        then=f"left at once; the server may not be as it was. Go on with:  {going_on}",
+        then=f"left at once; the server may not be as it was, which its guard on the host puts right. "
+        f"Go on with:  {going_on}",
         whole=RunType.emit.__code__,
     )
     try:
