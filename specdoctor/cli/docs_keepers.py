@@ -11,7 +11,8 @@ _HEAD = """\
 
 A server is restarted only where the restart can be undone without asking anybody. What that takes depends on who keeps
 the server alive; `specdoctor doctor TARGET` names the keeper. The kinds are looked for in this order, and the first
-that is found counts: those that forbid a restart come before those that allow one.
+that is found counts: those that forbid a restart come before those that allow one. What guards a restart is told in
+[restarts.md](restarts.md).
 
 | kept by | recognised by | restart | way back | refused | by hand |
 |---|---|---|---|---|---|
