@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator, Sequence
 
 from specdoctor.app.investigation import investigate, start
@@ -86,7 +87,23 @@ def run_of(
 def simulated(
     name: str, *, seed: int = 0, allow: Risk = Risk.RESTART, approver: Approver | None = None, **settings: object
 ) -> tuple[Run, int]:
-    """Investigate a built-in world with its own symptom; returns the run and its exit code."""
+    """Investigate a built-in world with its own symptom; returns the run and its exit code.
+
+    The same investigation without a person to ask is made once: its run is to be read only.
+    """
+    if approver is not None:
+        return _investigated(name, seed, allow, approver, settings)
+    return _made_once(name, seed, allow, tuple(sorted(settings.items())))
+
+
+@functools.cache
+def _made_once(name: str, seed: int, allow: Risk, settings: tuple[tuple[str, object], ...]) -> tuple[Run, int]:
+    return _investigated(name, seed, allow, None, dict(settings))
+
+
+def _investigated(
+    name: str, seed: int, allow: Risk, approver: Approver | None, settings: dict[str, object]
+) -> tuple[Run, int]:
     world = World.from_yaml(name)
     flags = list(world.ask.flags)
     given: dict[str, object] = {"symptom": world.ask.symptom, "allow": allow}

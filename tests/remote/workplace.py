@@ -22,6 +22,7 @@ from specdoctor.operations.programs import ProgramName, joined_parts, program_te
 
 FAKES = Path(__file__).parent / "fakes"
 REAL_HOME = Path.home()
+SHARED_PLACES = ("/run/lock", "/dev/shm", "/tmp")
 
 
 def pythons() -> list[str]:
@@ -78,14 +79,29 @@ def wait_for(what: Callable[[], Any], limit_s: float = 15.0) -> Any:
     raise AssertionError(f"waited {limit_s} s in vain")
 
 
+def _of_test(pid: str, root: Path) -> bool:
+    """Whether a process works in this test's folder or has it for a home, as the programs that were sent have."""
+    try:
+        if Path(f"/proc/{pid}/cwd").readlink().is_relative_to(root):
+            return True
+        return b"HOME=" + os.fsencode(root) in Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
+    except OSError:
+        return False
+
+
 def end_sessions_of(root: Path) -> None:
-    """End whatever still runs in this test's folder (its own processes, by their working directory)."""
-    for entry in Path("/proc").iterdir():
-        try:
-            if entry.name.isdigit() and (entry / "cwd").readlink().is_relative_to(root):
-                os.kill(int(entry.name), signal.SIGKILL)
-        except OSError:
-            continue
+    """End whatever still runs for this test, in rounds: a guard may just be starting the server that was ended."""
+    for _ in range(10):
+        left = [
+            int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdigit() and _of_test(entry.name, root)
+        ]
+        left = [pid for pid in left if pid != os.getpid() and is_alive(pid)]
+        if not left:
+            return
+        for pid in left:
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        time.sleep(0.05)
 
 
 @dataclass
@@ -168,6 +184,9 @@ def opened(root: Path) -> Iterator[Workplace]:
                 os.kill(pid, signal.SIGKILL)
         server.process.wait()
     end_sessions_of(root)
+    for server in workplace.servers:
+        for lease in (f"{place}/specdoctor-port-{server.port}-user-{os.geteuid()}.lease" for place in SHARED_PLACES):
+            Path(lease).unlink(missing_ok=True)
 
 
 def loaded(name: str) -> SimpleNamespace:

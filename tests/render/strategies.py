@@ -12,6 +12,7 @@ from pydantic.fields import FieldInfo
 
 from specdoctor.core import events as ev
 from specdoctor.core.estimate import Estimate
+from specdoctor.core.server import ARGS_PLACE, LifecycleCommands
 
 text = st.text(alphabet=st.characters(exclude_categories=["Cs"]), max_size=12)
 number = st.floats(min_value=-1e9, max_value=1e9, allow_nan=False)
@@ -34,6 +35,15 @@ def estimates(draw: st.DrawFn) -> Estimate:
         estimator=draw(text.filter(bool)),
         n=draw(st.none() | st.integers(1, 1000)),
     )
+
+
+_word = st.text(min_size=1, max_size=12).filter(lambda text: ARGS_PLACE not in text)
+lifecycle_commands = st.builds(
+    LifecycleCommands,
+    start=_word.map(lambda text: f"{text} {ARGS_PLACE}"),
+    stop=_word,
+    status=st.none() | _word,
+)
 
 
 def of_type(annotation: Any) -> st.SearchStrategy[Any]:
@@ -63,6 +73,8 @@ def of_type(annotation: Any) -> st.SearchStrategy[Any]:
         return simple[annotation]
     if isinstance(annotation, type) and issubclass(annotation, Enum):
         return st.sampled_from(list(annotation))
+    if annotation is LifecycleCommands:
+        return lifecycle_commands
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return of_model(annotation)
     raise AssertionError(f"no strategy for {annotation!r}")
