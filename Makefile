@@ -4,7 +4,8 @@ VENV := .venv
 PY := $(VENV)/bin/python
 STAMP := $(VENV)/.setup-done
 LOCK := requirements-dev.lock
-WORKERS ?= 2
+# Some tests wait for processes, so a few more than there are processors.
+WORKERS ?= 3
 # The end-to-end tests mostly wait.
 E2E_WORKERS ?= 4
 ROUNDS ?= 10

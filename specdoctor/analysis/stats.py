@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import random
 import statistics
 from collections.abc import Sequence
 from itertools import pairwise
@@ -18,6 +17,7 @@ from specdoctor.core.model import Frozen
 DEFAULT_LAUNCH_SD = 0.05
 LEAST_BLOCKS = 3
 RESAMPLES = 2000
+_DRAWS_AT_ONCE = 1_000_000
 
 
 class TTest(Frozen):
@@ -238,10 +238,18 @@ def bootstrap_ratio(
     value = math.fsum(top for top, _ in units) / math.fsum(bottom for _, bottom in units)
     if n == 1:
         return RatioOfSums(value=value, standard_error=None, n=1, resamples=0)
-    source = random.Random(seed)
-    ratios = []
-    for _ in range(resamples):
-        tops, bottoms = zip(*source.choices(units, k=n), strict=True)
-        ratios.append(sum(tops) / sum(bottoms))
-    error = statistics.pstdev(ratios) * math.sqrt(n / (n - 1))
+    error = _spread_of_ratios(units, resamples=resamples, seed=seed) * math.sqrt(n / (n - 1))
     return RatioOfSums(value=value, standard_error=error, n=n, resamples=resamples)
+
+
+def _spread_of_ratios(units: Sequence[tuple[float, float]], *, resamples: int, seed: int) -> float:
+    """Standard deviation of the ratio over resamples of the units, in portions that fit into memory."""
+    import numpy as np
+
+    source = np.random.default_rng(seed)
+    tops, bottoms = np.array(units, dtype=float).T
+    ratios = []
+    for begun in range(0, resamples, portion := max(1, _DRAWS_AT_ONCE // len(units))):
+        drawn = source.integers(0, len(units), size=(min(portion, resamples - begun), len(units)))
+        ratios.append(tops[drawn].sum(axis=1) / bottoms[drawn].sum(axis=1))
+    return float(np.concatenate(ratios).std())

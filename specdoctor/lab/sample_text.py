@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import random
 import re
 import zlib
@@ -28,6 +29,7 @@ def looks_like_code(text: str) -> bool:
     return bool(_CODE_HINT.search(text))
 
 
+@functools.lru_cache(maxsize=65_536)
 def token_id(text: str, vocabulary: int) -> int:
     """A stable id for a piece of text, above the first 256 ids."""
     return 256 + zlib.crc32(text.encode("utf-8")) % max(vocabulary - 512, 1)

@@ -13,7 +13,7 @@ from specdoctor.core.errors import PolicyError, TargetError
 from specdoctor.operations.custody import Custody
 from specdoctor.operations.remote import RemoteOperations
 from specdoctor.transports.local import LocalHost
-from tests.operations.test_remote_operations import Clock, launch
+from tests.e2e.test_remote_operations import Clock, launch
 from tests.remote.workplace import PYTHON, Workplace, is_alive, opened, wait_for
 
 
