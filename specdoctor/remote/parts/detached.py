@@ -1,5 +1,6 @@
 """A process that outlives whoever started it: a session of its own, nothing of the connection left open."""
 
+import contextlib
 import os
 import signal
 from typing import Callable, Sequence
@@ -47,5 +48,7 @@ def _close_all_but(keep: "set[int]") -> None:
 
 
 def _announce(tell: int) -> None:
-    os.write(tell, b".")
+    """Tell whoever waits; one who was killed meanwhile does not take the work down with him."""
+    with contextlib.suppress(OSError):
+        os.write(tell, b".")
     os.close(tell)
