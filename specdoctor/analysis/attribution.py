@@ -19,6 +19,8 @@ from specdoctor.core.model import Frozen
 
 UNIFORM_WITHIN = 0.10
 """Cycle and baseline step count as slowed alike when their factors differ by less than this (heuristic)."""
+WIDEST_FOR_NONE = 0.20
+"""A ratio whose interval holds 1 and is wider than this says "inconclusive", not "no difference" (heuristic)."""
 
 PartName = Literal["throughput", "accept length", "cycle", "baseline step"]
 Change = Literal["higher", "lower", "no clear change"]
@@ -268,6 +270,6 @@ def _outcome(first: Arm, second: Arm, parts: tuple[Part, ...], suspects: tuple[S
 
 def _unclear(parts: tuple[Part, ...]) -> tuple[Outcome, str]:
     widest = max((part.ratio.width for part in parts), default=0.0)
-    if widest <= 2.0 * UNIFORM_WITHIN:
+    if widest <= WIDEST_FOR_NONE:
         return "no difference", "every ratio's interval holds 1"
     return "inconclusive", f"the intervals hold 1, and are up to {widest:.0%} wide: measure more starts or requests"
