@@ -16,6 +16,7 @@ import typer
 
 from specdoctor.cli import options as opt
 from specdoctor.cli.output import print_json, print_text, say, width
+from specdoctor.core.errors import UsageError
 
 if TYPE_CHECKING:
     from specdoctor.lab.boot import Booted
@@ -84,6 +85,36 @@ def list_worlds(json: opt.Json = False) -> None:
     else:
         cells = [(w.name, f"{w.engine.name} {w.engine.version}", w.title) for w in worlds]
         print_text(columns(("WORLD", "ENGINE", "ABOUT"), cells, width=width()))
+
+
+@app.command("random")
+def random_world(
+    seed: Annotated[int, typer.Option("--seed", metavar="N", help="The same seed gives the same world.", min=0)],
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", metavar="FILE", help="Write it here instead of printing it.", show_default=False),
+    ] = None,
+) -> None:
+    """Print a world drawn at random: costs and acceptance from documented ranges, sound wiring.
+
+    On some of them speculation never pays, on others a short chain, a long one or a tree is best.
+
+    \b
+    Examples:
+      specdoctor lab random --seed 7 --out random-7.yaml
+      specdoctor lab up random-7.yaml
+    """
+    from specdoctor.lab.random_world import random_yaml
+
+    text = random_yaml(seed)
+    if out is None:
+        print_text(text.rstrip("\n"))
+        return
+    try:
+        out.write_text(text, encoding="utf-8")
+    except OSError as failure:
+        raise UsageError(f"{out}: {failure.strerror}", next_step="name a file that can be written") from failure
+    say(f"wrote {out}; start it with:  specdoctor lab up {out}")
 
 
 @app.command("schema")

@@ -1,7 +1,8 @@
 """How many draft tokens a verify step accepts.
 
 The luck of a text position is a property of the text: the same prompt, decoded greedily, is as easy or hard to draft
-each time, whatever the length of the chain. A chain ends at its first miss and a new one starts behind it.
+each time, whatever the length of the chain. A chain ends at its first miss and a new one starts behind it; where a text
+has easy and hard stretches, long chains therefore start in the hard ones more often than short chains do.
 """
 
 from __future__ import annotations
@@ -97,7 +98,8 @@ class Drafter:
             _widened(at_position(base, i), first if i == 0 else width, self._accept.branch_gain)
             for i in range(max(self.steps, 1))
         ]
-        self._logits = mean_preserving_logits(means, self._accept.prompt_sd, max(self.steps, 1))
+        spread = math.hypot(self._accept.prompt_sd, self._accept.stretch_sd)
+        self._logits = mean_preserving_logits(means, spread, max(self.steps, 1))
         forced = resolved.env.get("SGLANG_SIMULATE_ACC_LEN")
         self._forced = float(forced) if forced and float(forced) > 0 else None
 
@@ -113,21 +115,34 @@ class Drafter:
             whole = int(extra)
             return min(whole + (luck.at(position) < extra - whole), self.steps)
         keep = 1.0 - self._accept.temperature_drop * min(temperature, 1.5)
+        sd, tokens = self._accept.stretch_sd, self._accept.stretch_tokens
         for index in range(self.steps):
-            chance = _sigmoid(self._logits[index] + easiness) * keep
+            here = sd * luck.stretch(position + index, tokens) if sd else 0.0
+            chance = _sigmoid(self._logits[index] + easiness + here) * keep
             if luck.at(position + index) >= chance:
                 return index
         return self.steps
 
 
 class Luck:
-    """One uniform number per output position of a text."""
+    """One uniform number per output position of a text, and how easy the stretch is that it lies in."""
 
     def __init__(self, key: str) -> None:
         self._rng = random.Random(key)
         self._drawn: list[float] = []
+        self._stretch_rng = random.Random(f"{key}:stretch")
+        self._stretches: list[float] = []
 
     def at(self, position: int) -> float:
         while len(self._drawn) <= position:
             self._drawn.append(self._rng.random())
         return self._drawn[position]
+
+    def stretch(self, position: int, tokens: float) -> float:
+        """A standard normal number that neighbours share: its correlation falls to 1/e over `tokens` positions."""
+        kept = math.exp(-1.0 / tokens)
+        while len(self._stretches) <= position:
+            fresh = self._stretch_rng.gauss(0.0, 1.0)
+            carried = kept * self._stretches[-1] + math.sqrt(1.0 - kept * kept) * fresh if self._stretches else fresh
+            self._stretches.append(carried)
+        return self._stretches[position]

@@ -52,6 +52,10 @@ class Acceptance(Frozen):
     """Captured states, as `"out(1) out(29) out(57)"` -> conditionals, where these differ from `otherwise`."""
     category_odds: dict[str, float] = Field(default_factory=dict)
     prompt_sd: float = 0.12
+    stretch_sd: float = Field(default=0.0, ge=0.0)
+    """Spread of the log-odds between easy and hard stretches inside one text."""
+    stretch_tokens: float = Field(default=12.0, gt=0.0)
+    """Length of such a stretch: tokens over which the correlation falls to 1/e."""
     temperature_drop: float = Field(default=0.35, ge=0.0, le=1.0)
     branch_gain: float = Field(default=0.2, ge=0.0, lt=1.0)
     """Share of the misses that doubling the branches repairs (topk > 1)."""
