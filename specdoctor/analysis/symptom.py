@@ -8,7 +8,7 @@ from typing import Literal
 from specdoctor.core.hypothesis import Claim
 from specdoctor.core.model import Frozen
 
-Complaint = Literal["slow", "low-acceptance", "queueing", "wrong-output", "down"]
+Complaint = Literal["slow", "regression", "varies", "low-acceptance", "queueing", "wrong-output", "down"]
 Role = Literal["with speculation", "baseline", "wished", "unknown"]
 
 _CLAUSE = re.compile(
@@ -50,6 +50,22 @@ _COMPLAINTS: tuple[tuple[Complaint, re.Pattern[str]], ...] = (
         "slow",
         re.compile(
             r"\bslow|\bloses?\b|\bregress|\bworse\b|\bno (?:gain|speed-?up|faster)|\bnot faster|\bdropped\b", re.I
+        ),
+    ),
+    (
+        "regression",
+        re.compile(
+            r"\bregress|\bsince (?:the |an? |our |its )?(?:\w+ )?(?:was )?(?:updat|upgrad|restart|reboot|mov)|"
+            r"\bused to\b|\bgot slower|\bslower than (?:before|last|in)\b|\bafter (?:the |an? )?(?:updat|upgrad)",
+            re.I,
+        ),
+    ),
+    (
+        "varies",
+        re.compile(
+            r"\bsometimes\b|\bdepends on the (?:re)?start|\b(?:each|every|some|another) (?:re)?starts?\b|"
+            r"\b(?:fast|slow) (?:re)?starts\b",
+            re.I,
         ),
     ),
     (

@@ -15,6 +15,7 @@ from specdoctor.app.control import compared, control_requests
 from specdoctor.app.fingerprint import bench_workload, fingerprint, traffic_workload
 from specdoctor.app.measuring import measure, traffic_measurement
 from specdoctor.app.prompts import built_in, chat_template, from_file, rendered
+from specdoctor.app.read_back import ReadBack, read_back, software_words
 from specdoctor.app.run import FACTS_ARTEFACT, Run
 from specdoctor.app.surroundings import surroundings_text
 from specdoctor.core import events as ev
@@ -323,13 +324,18 @@ def _fingerprint(run: Run, workload: dict[str, str]) -> dict[str, str]:
     """The state that runs now: the snapshot's facts, and the launch that is up."""
     assert run.scene is not None
     launch = run.ledger.current_launch
-    return fingerprint(
+    found = fingerprint(
         run.scene,
         server=run.ledger.current_server,
         spec=current_spec(run),
         launch_key=launch.key if launch is not None else "original",
         workload=workload,
     )
+    made = [r.software for r in run.ledger.relaunches if launch is not None and r.change.key == launch.key]
+    if not made or not made[-1]:
+        return found
+    kept = {key: value for key, value in found.items() if not key.startswith(("engine.", "package."))}
+    return {**kept, **made[-1]}
 
 
 def _figures(m: Measurement) -> str:
@@ -467,13 +473,15 @@ def _relaunch(run: Run, action: str, move: Relaunch) -> Outcome:
         expected_start_s=last_start_s(run),
     )
     outcome = run.operations.relaunch(order, lambda p: run.progress(action, p))
-    spec = _verified_spec(run, outcome.server) if outcome.status == "ready" else None
+    found = read_back(run, outcome.server, move.change) if outcome.status == "ready" else ReadBack()
+    spec, software = found.spec, found.software
     said = outcome.reason
     if outcome.status in ("failed", "timeout") and run.engine is not None:
         failure = run.engine.explain_failure(outcome.log)
         said = failure.meaning if failure is not None else said
     words = f"{move.change.label}: {outcome.status}"
     words += f", {spec.label} in force, up after {outcome.start_s:.0f} s" if spec else (f" ({said})" if said else "")
+    words += f"; runs {software_words(software)}" if software else ""
     evidence = run.record(
         action=action,
         source="relaunch",
@@ -483,20 +491,8 @@ def _relaunch(run: Run, action: str, move: Relaunch) -> Outcome:
         data={"argv": list(outcome.argv), "downtime_s": outcome.downtime_s},
     )
     outcome = outcome.model_copy(update={"log": "", "reason": said})
-    run.emit(ev.ServerRelaunched(change=move.change, spec=spec, outcome=outcome, evidence=evidence))
+    run.emit(ev.ServerRelaunched(change=move.change, spec=spec, software=software, outcome=outcome, evidence=evidence))
     return ("done" if outcome.status == "ready" else "failed"), words, (evidence,)
-
-
-def _verified_spec(run: Run, server: ServerRef | None) -> SpecSetting | None:
-    """What is really in force after a start: read back from the server, never assumed."""
-    engine = run.engine
-    if server is None or engine is None:
-        return None
-    facts = run.operations.snapshot(SnapshotRequest(ports=(server.port,), log_bytes=200_000))
-    for view in engine.servers(facts):
-        if view.ref is not None and view.ref.port == server.port and view.state != "down":
-            return view.spec
-    return None
 
 
 def restore_order(run: Run, action: str) -> RestoreOrder:

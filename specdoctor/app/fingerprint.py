@@ -56,6 +56,12 @@ def fingerprint(
     return found
 
 
+def software_of(view: ServerView, facts: Facts) -> dict[str, str]:
+    """Engine and packages of a server by fact name: versions, commits of checkouts, files changed."""
+    process = next((p for p in facts.processes if view.ref is not None and p.pid == view.ref.pid), None)
+    return {key: redact(value) for key, value in _software(view, facts, process) if value not in _UNSET}
+
+
 def bench_workload(plan: BenchPlan) -> dict[str, str]:
     """What is asked of the server by a bench; two measurements compare only where these are equal."""
     return {

@@ -7,7 +7,7 @@ measured lies on one side of it; anything else leaves the hypothesis open.
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from specdoctor.core import events as ev
 from specdoctor.core.estimate import Estimate
@@ -88,10 +88,23 @@ def _by_failed_launch(ledger: Ledger, hypothesis: Hypothesis, at: float) -> ev.H
         if launch.outcome.status in ("failed", "timeout"):
             because = f"the launch did not come up: {launch.outcome.reason}"
             return _close(hypothesis, Status.PARKED, because, (launch.evidence,), at)
+        same = _same_software(ledger, launch.software)
+        if launch.change.other_software and same:
+            because = f"the launch came up with the engine that was found ({same})"
+            return _close(hypothesis, Status.PARKED, because, (launch.evidence,), at)
         if prediction.setting is not None and launch.spec is not None and not _same(launch.spec, prediction.setting):
             because = f"the launch came up with {launch.spec.label} in force, not {prediction.setting.label}"
             return _close(hypothesis, Status.PARKED, because, (launch.evidence,), at)
     return None
+
+
+def _same_software(ledger: Ledger, software: Mapping[str, str]) -> str:
+    """The engine's version and commit where another installation turned out to hold the same one; else nothing."""
+    found = ledger.measured("original")
+    engine = {key: value for key, value in software.items() if key == "engine.version" or " at " in value}
+    if found is None or any(found.fingerprint.get(key) != value for key, value in engine.items()):
+        return ""
+    return ", ".join(engine.values()) or "nothing tells its version"
 
 
 def _same(found: SpecSetting, wanted: SpecSetting) -> bool:

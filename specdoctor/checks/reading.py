@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from pydantic import JsonValue
 
+from specdoctor.core.facts import PackageFacts
 from specdoctor.core.hypothesis import Observation
+from specdoctor.core.ports import Scene
 from specdoctor.core.server import DecodeWindow, ServerView, Source
 
 
@@ -46,6 +48,15 @@ def text_config(config: dict[str, JsonValue] | None) -> dict[str, JsonValue]:
         return {}
     nested = config.get("text_config")
     return {**config, **nested} if isinstance(nested, dict) else config
+
+
+def server_packages(scene: Scene) -> tuple[str, dict[str, PackageFacts]]:
+    """The interpreter of the server and its packages by name; nothing where it cannot be told."""
+    view, known = scene.view, scene.facts.packages
+    process = next((p for p in scene.facts.processes if view.ref is not None and p.pid == view.ref.pid), None)
+    words = [] if process is None else [*process.argv[:1], process.exe or ""]
+    where = next((word for word in words if word in known), next(iter(known)) if len(known) == 1 else "")
+    return where, {p.name.lower().replace("_", "-"): p for p in known.get(where, ())}
 
 
 def windows(view: ServerView) -> tuple[DecodeWindow, ...]:

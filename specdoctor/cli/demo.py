@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from specdoctor.lab.world import World
 
 DEFAULT_WORLD = "kimi-k2.5-eagle3"
+TARGETS = "specdoctor.toml"
 
 
 def demo(
@@ -46,10 +48,24 @@ def demo(
         words += ["--ssh-config", str(host.ssh_config), *(["--json"] if json else [])]
         if booted.port and not any(w.startswith("--server-port") for w in words):
             say(f"  its server is {'on port ' + str(booted.port) if booted.pid else 'down'}")
-        code = _investigated(context, [address(host), *words])
+        named = host.state_dir / TARGETS
+        if opened.ask.other_install:
+            named.write_text(_targets_file(address(host), opened, host.expand), encoding="utf-8")
+            words += ["--targets", str(named)]
+        code = _investigated(context, [opened.host.name if named.exists() else address(host), *words])
         if keep:
             say(f"kept: {host.state_dir}")
     raise typer.Exit(code)
+
+
+def _targets_file(transport: str, world: World, expand: Callable[[str], str]) -> str:
+    """The targets file of this world's user, who has a second installation of the engine."""
+    import json
+
+    lines = [f"[targets.{world.host.name}]", f"transport = {json.dumps(transport)}"]
+    lines += [f"[targets.{world.host.name}.other_install]"]
+    lines += [f"{key} = {json.dumps(expand(value))}" for key, value in world.ask.other_install.items()]
+    return "\n".join(lines) + "\n"
 
 
 def _flags(world: World) -> list[str]:

@@ -37,6 +37,7 @@ def settings_of(target: Target, given: dict[str, Any]) -> RunSettings:
         "bench_command": target.bench.command if target.bench else None,
         "bench_patterns": target.bench.patterns if target.bench else None,
         "lifecycle": target.lifecycle,
+        "other_install": target.other_install,
         "extra_logs": (*target.logs, *(given.get("log") or ())) or None,
         "extra_files": target.config_files or None,
         "engine": checked_engine(target.engine),

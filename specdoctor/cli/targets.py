@@ -13,6 +13,7 @@ from pydantic import Field, ValidationError, field_validator
 from specdoctor.cli.toml_places import TomlPlaces
 from specdoctor.core.errors import UsageError
 from specdoctor.core.faults import Fault, explained, nearest, refusal
+from specdoctor.core.install import OtherInstall
 from specdoctor.core.model import Frozen
 from specdoctor.core.reach import SshTransport
 from specdoctor.core.server import LifecycleCommands
@@ -74,6 +75,7 @@ class Target(Frozen):
     concurrency: Annotated[int, Field(ge=1)] | None = None
     bench: OwnBench | None = None
     lifecycle: LifecycleCommands | None = None
+    other_install: OtherInstall | None = None
 
     @field_validator("launch", mode="before")
     @classmethod
@@ -106,7 +108,12 @@ class TargetsDocument(Frozen):
     targets: dict[str, Target] = Field(default_factory=dict)
 
 
-_TABLES: dict[str, type[Frozen]] = {"models": ModelPaths, "bench": OwnBench, "lifecycle": LifecycleCommands}
+_TABLES: dict[str, type[Frozen]] = {
+    "models": ModelPaths,
+    "bench": OwnBench,
+    "lifecycle": LifecycleCommands,
+    "other_install": OtherInstall,
+}
 
 
 def _words(value: Any) -> Any:

@@ -11,6 +11,7 @@ from pydantic import Field, JsonValue, TypeAdapter
 
 from specdoctor.core.estimate import Estimate
 from specdoctor.core.hypothesis import Claim, Hypothesis, Observation, TodoStatus
+from specdoctor.core.install import OtherInstall
 from specdoctor.core.launch import LaunchChange, LaunchOutcome, RestoreOutcome
 from specdoctor.core.measurement import Measurement
 from specdoctor.core.model import Frozen, Risk, Role, Status, Verdict
@@ -50,6 +51,7 @@ class RunSettings(Frozen):
     bench_command: tuple[str, ...] = ()
     bench_patterns: dict[str, str] = Field(default_factory=dict)
     lifecycle: LifecycleCommands | None = None
+    other_install: OtherInstall | None = None
     extra_logs: tuple[str, ...] = ()
     extra_files: tuple[str, ...] = ()
     dry_run: bool = False
@@ -225,11 +227,15 @@ class BoundComputed(_Event):
 
 
 class ServerRelaunched(_Event):
-    """A start that specdoctor made (ready, failed or timed out)."""
+    """A start that specdoctor made (ready, failed or timed out).
+
+    `software`: engine and packages that were read back from it, by fact name, where it runs from another installation.
+    """
 
     kind: Literal["server.relaunched"] = "server.relaunched"
     change: LaunchChange
     spec: SpecSetting | None
+    software: dict[str, str] = Field(default_factory=dict)
     outcome: LaunchOutcome
     evidence: str
 
@@ -316,13 +322,17 @@ class CauseNamed(Frozen):
 
 
 class Recommendation(Frozen):
-    """A line to paste, the way back, and what it is expected to bring, with where that comes from."""
+    """A line to paste, the way back, and what it is expected to bring, with where that comes from.
+
+    `then`: what would have to come true for something better, in order.
+    """
 
     launch: str
     rollback: str
     expected: dict[str, JsonValue]
     basis: Literal["measured", "predicted", "typed"]
     why: str
+    then: tuple[str, ...] = ()
 
 
 class VerdictReached(_Event):

@@ -129,8 +129,8 @@ class Observation(Frozen):
 
     `supports`: the fault is there, openable in `sources`. `suggests`: something makes it possible, so it belongs among
     the rivals (`about` says of what) until the test in `decides` is made; `decided_by` says what that test costs.
-    `silent`: looked and nothing found. `no-data`: could not look (`claim` says what was missing). `reading` is what was
-    predicted and read.
+    `refutes`: what was read excludes the claim in `against`. `silent`: looked and nothing found. `no-data`: could not
+    look (`claim` says what was missing). `reading` is what was predicted and read.
     """
 
     check: str
@@ -147,3 +147,4 @@ class Observation(Frozen):
     decides: str = ""
     decided_by: Literal["read", "load", "restart", "offline"] = "offline"
     fix: str = ""
+    against: str = ""

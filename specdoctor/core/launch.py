@@ -13,10 +13,12 @@ from specdoctor.core.server import KeeperRef, ServerRef
 class LaunchChange(Frozen):
     """A difference against the ORIGINAL launch line: flags (with dashes) to set or remove, environment likewise.
 
-    `set_flags` maps a flag to its values (empty tuple: a switch without value). The empty change is the original.
+    `set_flags` maps a flag to its values (empty tuple: a switch without value). `words` replaces words before the
+    flags, as they stand: the interpreter of another installation. The empty change is the original.
     """
 
     label: str
+    words: dict[str, str] = Field(default_factory=dict)
     set_flags: dict[str, tuple[str, ...]] = Field(default_factory=dict)
     remove_flags: tuple[str, ...] = ()
     switches: tuple[str, ...] = ()
@@ -25,12 +27,18 @@ class LaunchChange(Frozen):
 
     @property
     def is_original(self) -> bool:
-        return not (self.set_flags or self.remove_flags or self.set_env or self.remove_env)
+        return not (self.words or self.set_flags or self.remove_flags or self.set_env or self.remove_env)
+
+    @property
+    def other_software(self) -> bool:
+        """Whether it runs the server from another installation."""
+        return bool(self.words) or "PYTHONPATH" in self.set_env
 
     @property
     def key(self) -> str:
         """Identity of the change whatever it is called: two equal changes are one launch."""
-        parts = [f"{f}={' '.join(v)}" for f, v in sorted(self.set_flags.items())]
+        parts = [f"{old}~{new}" for old, new in sorted(self.words.items())]
+        parts += [f"{f}={' '.join(v)}" for f, v in sorted(self.set_flags.items())]
         parts += [f"-{f}" for f in sorted(self.remove_flags)]
         parts += [f"{k}:={v}" for k, v in sorted(self.set_env.items())] + [f"-{k}:" for k in sorted(self.remove_env)]
         return "; ".join(parts) or "original"
@@ -46,6 +54,8 @@ def apply_change(argv: tuple[str, ...], change: LaunchChange) -> tuple[str, ...]
     Set flags keep their place when they stood in the line, else they are appended in sorted order.
     """
     gone = set(change.remove_flags)
+    first = next((place for place, word in enumerate(argv) if word.startswith("--")), len(argv))
+    argv = (*(change.words.get(word, word) for word in argv[:first]), *argv[first:])
     out: list[str] = []
     placed: set[str] = set()
     index = 0

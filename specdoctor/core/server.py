@@ -255,7 +255,10 @@ class ServerRef(Frozen):
 
 
 class ServerView(Frozen):
-    """One server, read and not judged. `asked` and `effective` use the engine's argument names (underscores)."""
+    """One server, read and not judged. `asked` and `effective` use the engine's argument names (underscores).
+
+    `pins` are the kernel packages of its release, empty where they are not known.
+    """
 
     engine: str
     state: Literal["running", "starting", "down"]
@@ -264,6 +267,7 @@ class ServerView(Frozen):
     version_range: str | None = None
     version_source: Source | None = None
     version_doubts: tuple[str, ...] = ()
+    pins: dict[str, str] = Field(default_factory=dict)
     argv: tuple[str, ...] = ()
     env: dict[str, str] = Field(default_factory=dict)
     started_at: float | None = None

@@ -22,6 +22,7 @@ from specdoctor.core.server import (
 from specdoctor.engines.sglang_args import Asked
 from specdoctor.engines.sglang_effect import asked_setting, predict, setting_from
 from specdoctor.engines.sglang_in_force import Settings, lifetime_accept_length
+from specdoctor.engines.sglang_pins import pins_of
 from specdoctor.engines.sglang_rewrites import Comparison, as_text, in_force_text, rewrites
 from specdoctor.engines.sglang_rules import ALGORITHM
 from specdoctor.engines.sglang_version import VersionRange, parse_range, parse_version, range_of
@@ -147,6 +148,7 @@ def build_view(parts: Parts) -> ServerView:
         version_range=parts.log.version_range if parts.log is not None else None,
         version_source=parts.version.source,
         version_doubts=_doubts(parts),
+        pins=pins_of(parts.version.text),
         argv=parts.argv,
         env=dict(parts.env),
         started_at=parts.started_at,

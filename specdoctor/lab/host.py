@@ -30,7 +30,7 @@ from specdoctor.lab.machine_files import build_machine, refresh_clocks
 from specdoctor.lab.port_claims import PortClaims
 from specdoctor.lab.proc_view import drop_dead_views, refresh_views
 from specdoctor.lab.process_census import end_processes
-from specdoctor.lab.python_tree import build_python, site_packages
+from specdoctor.lab.python_tree import PlacedInstall, build_install, build_python, site_packages
 from specdoctor.lab.shim_files import build_bare_path, build_shims
 from specdoctor.lab.ssh_access import SshAccess, create_access, write_client_files
 from specdoctor.lab.ssh_service import SshService
@@ -257,6 +257,9 @@ class PracticeHost:
         (self.state_dir / "plumbing.json").write_text(json.dumps(self.inner_environment), encoding="utf-8")
         engine = self.world.engine
         build_python(self.state_dir, version=engine.version, packages=engine.packages, cpus=self.world.host.cpus)
+        for each in engine.installs:
+            place = PlacedInstall(venv=self.place(each.venv), source=self.place(each.source), commit=each.commit)
+            build_install(self.state_dir, place, version=engine.version, packages=engine.packages)
         build_shims(self.state_dir)
         if not self.world.host.python:
             build_bare_path(self.state_dir, SYSTEM_PATH.split(":"))

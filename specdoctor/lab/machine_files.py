@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 import uuid
 from collections.abc import Mapping
@@ -31,14 +32,20 @@ def build_machine(state: Path, world: Mapping[str, Any]) -> None:
         table.symlink_to(f"/proc/net/{name}")
     for tenant in world["gpus"]["tenants"]:
         _still_process(state, tenant["pid"], tenant["command"].split(), cgroup="0::/user.slice\n")
-    _still_process(state, 1, ["/sbin/init"], cgroup="0::/init.scope\n")
+    inside_s = world["host"]["container_started_s_ago"]
+    if inside_s is None:
+        _still_process(state, 1, ["/sbin/init"], cgroup="0::/init.scope\n")
+    else:
+        ticks = round((machine_age_s() - inside_s) * os.sysconf("SC_CLK_TCK"))
+        _still_process(state, 1, ["/bin/bash", "/entrypoint.sh"], cgroup="0::/\n", start_ticks=ticks)
     refresh_clocks(state, world)
 
 
 def refresh_clocks(state: Path, world: Mapping[str, Any]) -> None:
     """Rewrite what follows the time: uptime and load.
 
-    Boot time is the real one: start times of processes are counted from it in ticks, and those are real.
+    Boot time is the real one, for start times of processes are counted from it in ticks, and those are real; but inside
+    a container the machine has been up as long as the world says, and ages are told by the uptime.
     """
     uptime_s = float(Path("/proc/uptime").read_text(encoding="utf-8").split()[0])
     cpus = world["host"]["cpus"]
@@ -51,6 +58,8 @@ def _proc_files(world: Mapping[str, Any]) -> dict[str, str]:
     total_kib = round(host["memory_gb"] * MIB_PER_GIB * KIB_PER_MIB)
     real = Path("/proc/stat").read_text(encoding="utf-8").splitlines()
     booted = next(line for line in real if line.startswith("btime "))
+    if host["container_started_s_ago"] is not None:
+        booted = f"btime {round(time.time() - host['up_since_s'])}"
     idle = "cpu{0}  120000 0 60000 9000000 0 0 0 0 0 0"
     stat = [idle.format(""), *(idle.format(cpu) for cpu in range(host["cpus"])), "ctxt 81234567", booted]
     return {
@@ -116,7 +125,7 @@ def _etc_files(world: Mapping[str, Any]) -> dict[str, str]:
     return {"etc/os-release": text, "etc/hostname": f"{world['host']['name']}\n"}
 
 
-def _still_process(state: Path, pid: int, argv: list[str], *, cgroup: str) -> None:
+def _still_process(state: Path, pid: int, argv: list[str], *, cgroup: str, start_ticks: int = 1) -> None:
     """A process of somebody else: there to be seen, not to be signalled."""
     folder = state / "proc" / str(pid)
     folder.mkdir(parents=True, exist_ok=True)
@@ -126,7 +135,7 @@ def _still_process(state: Path, pid: int, argv: list[str], *, cgroup: str) -> No
     (folder / "cgroup").write_text(cgroup)
     parent = 0 if pid == 1 else 1
     (folder / "stat").write_text(
-        f"{pid} ({name}) S {parent} {pid} {pid} 0 -1 4194560 " + "0 " * 10 + "20 0 1 0 1 " + "0 " * 30
+        f"{pid} ({name}) S {parent} {pid} {pid} 0 -1 4194560 {'0 ' * 8}20 0 1 0 {start_ticks} {'0 ' * 32}"
     )
     (folder / "status").write_text(
         f"Name:\t{name}\nState:\tS (sleeping)\nPid:\t{pid}\nPPid:\t{parent}\nUid:\t0\t0\t0\t0\n"

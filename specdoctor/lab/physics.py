@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import random
 from bisect import bisect_left
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from specdoctor.lab.engine_types import Resolved
@@ -46,9 +46,12 @@ class Drag:
     extra_ms: float = 0.0
 
 
-def drag_of(world: World, env: Mapping[str, str]) -> Drag:
-    """Combine the world's standing factors with the effects of the server's environment variables."""
+def drag_of(world: World, env: Mapping[str, str], argv: Sequence[str] = ()) -> Drag:
+    """Combine the world's standing factors with the server's environment variables and its installation's factors."""
     host, gpu, extra = world.physics.host_factor, world.physics.gpu_factor, 0.0
+    for install in world.engine.installs:
+        if argv and argv[0].endswith(install.venv.removeprefix("{home}") + "/bin/python3"):
+            host, gpu = host * install.host_factor, gpu * install.gpu_factor
     for effect in world.physics.environment:
         if env.get(effect.variable) == effect.value:
             host, gpu, extra = host * effect.host_factor, gpu * effect.gpu_factor, extra + effect.extra_ms
@@ -79,7 +82,7 @@ class StepTimes:
     def __init__(self, resolved: Resolved, world: World) -> None:
         self._resolved = resolved
         self._host: HostCost = world.physics.host
-        self._drag = drag_of(world, resolved.env)
+        self._drag = drag_of(world, resolved.env, resolved.argv)
         share = world.physics.reference_tp / int(resolved.args["tp_size"])
         self._target = _rescaled(resolved.target.cost, share)
         self._draft = _rescaled(resolved.draft.cost, share) if resolved.draft is not None else None

@@ -31,7 +31,10 @@ def _put(path, data):
     descriptor = posix.open(draft, posix.O_WRONLY | posix.O_CREAT | posix.O_TRUNC, 0o644)
     posix.write(descriptor, data)
     posix.close(descriptor)
-    posix.replace(draft, path)
+    try:
+        posix.link(draft, path)
+    finally:
+        posix.unlink(draft)
 
 
 def _start_ticks(pid):
@@ -42,18 +45,11 @@ def _start_ticks(pid):
 
 
 def show(pid):
-    place = "%s/proc/%d" % (STATE, pid)
-    try:
-        posix.stat(place)
-        return
-    except OSError:
-        pass
+    """Unless it is shown already: whoever gives it a view of its own may be at work at this moment."""
     try:
         record = '{{"pid": %d, "ticks": %d, "title": "", "aged_s": 0.0}}' % (pid, _start_ticks(pid))
+        posix.symlink("/proc/%d" % pid, "%s/proc/%d" % (STATE, pid))
         _put("%s/run/%d.json" % (STATE, pid), record.encode())
-        draft = "%s/proc/.%d.%d" % (STATE, pid, posix.getpid())
-        posix.symlink("/proc/%d" % pid, draft)
-        posix.replace(draft, place)
     except OSError:
         pass
 

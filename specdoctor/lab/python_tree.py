@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import json
 import sys
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 from specdoctor.lab.python_library import PACKAGE_ROOT, build_library
@@ -66,21 +68,52 @@ def build_python(state: Path, *, version: str, packages: Mapping[str, str], cpus
     site = site_packages(state)
     site.mkdir(parents=True, exist_ok=True)
     _link(state / "site-packages", site)
-    paths = [str(PACKAGE_ROOT), *(path for path in sys.path if path.endswith("site-packages"))]
-    sources = {
-        "sglang/__init__.py": f'__version__ = "{version}"\n',
-        "sglang/version.py": f'__version__ = "{version}"\n',
-        "sglang/launch_server.py": _LAUNCH_SERVER.format(state=str(state), paths=paths),
-        "sglang/cli/__init__.py": "",
-        "sglang/cli/main.py": _CLI_MAIN.format(state=str(state), paths=paths, version=version),
-    }
-    install(site, "sglang", version, files=sources)
+    install_package(site, "sglang", version, files=engine_sources(state, version))
     for name, package_version in packages.items():
         if name.lower() != "sglang":
-            install(site, name, package_version, files={})
+            install_package(site, name, package_version, files={})
     command = binaries / "sglang"
     command.write_text(_CONSOLE_SCRIPT.format(python=binaries / "python3"))
     command.chmod(0o755)
+
+
+def build_install(state: Path, install: PlacedInstall, *, version: str, packages: Mapping[str, str]) -> None:
+    """A virtual environment below `state` whose engine is an editable install from a checkout with a commit."""
+    sources = engine_sources(state, version)
+    checkout = install.source
+    for path, text in sources.items():
+        _write(checkout / "python" / path, text)
+    _write(checkout / ".git" / "HEAD", "ref: refs/heads/main\n")
+    _write(checkout / ".git" / "refs" / "heads" / "main", install.commit + "\n")
+    (install.venv / "bin").mkdir(parents=True, exist_ok=True)
+    for name in ("python3", "python"):
+        _link(install.venv / "bin" / name, Path(sys.executable).resolve())
+    _write(install.venv / "pyvenv.cfg", f"home = {state / 'base' / 'bin'}\ninclude-system-site-packages = false\n")
+    site = site_packages(install.venv)
+    direct = json.dumps({"url": f"file://{checkout}/python", "dir_info": {"editable": True}})
+    files = {
+        "__editable__.sglang.pth": f"{checkout}/python\n",
+        f"sglang-{version}.dist-info/direct_url.json": direct,
+    }
+    site.mkdir(parents=True, exist_ok=True)
+    install_package(site, "sglang", version, files=files)
+    for name, package_version in packages.items():
+        if name.lower() != "sglang":
+            install_package(site, name, package_version, files={})
+
+
+@dataclass(frozen=True)
+class PlacedInstall:
+    """Where an editable install lies on this host, and its commit."""
+
+    venv: Path
+    source: Path
+    commit: str
+
+
+def _write(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
 
 
 def site_packages(state: Path) -> Path:
@@ -88,7 +121,19 @@ def site_packages(state: Path) -> Path:
     return state / "lib" / f"python{sys.version_info.major}.{sys.version_info.minor}" / "site-packages"
 
 
-def install(site: Path, name: str, version: str, *, files: Mapping[str, str]) -> None:
+def engine_sources(state: Path, version: str) -> dict[str, str]:
+    """The engine's own modules, which start the practice server."""
+    paths = [str(PACKAGE_ROOT), *(path for path in sys.path if path.endswith("site-packages"))]
+    return {
+        "sglang/__init__.py": f'__version__ = "{version}"\n',
+        "sglang/version.py": f'__version__ = "{version}"\n',
+        "sglang/launch_server.py": _LAUNCH_SERVER.format(state=str(state), paths=paths),
+        "sglang/cli/__init__.py": "",
+        "sglang/cli/main.py": _CLI_MAIN.format(state=str(state), paths=paths, version=version),
+    }
+
+
+def install_package(site: Path, name: str, version: str, *, files: Mapping[str, str]) -> None:
     """Put a distribution into `site`: its files, and a dist-info folder that records them."""
     folded = name.replace("-", "_").replace(".", "_")
     info = f"{folded}-{version}.dist-info"

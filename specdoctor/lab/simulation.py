@@ -10,11 +10,20 @@ import hashlib
 import heapq
 import json
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import PurePosixPath
 
 from specdoctor.core.errors import HostUnreachable
-from specdoctor.core.facts import CommandFacts, Facts, FileFacts, HostFacts, HttpReply, LogFacts, ProcessFacts
+from specdoctor.core.facts import (
+    CommandFacts,
+    Facts,
+    FileFacts,
+    HostFacts,
+    HttpReply,
+    LogFacts,
+    PackageFacts,
+    ProcessFacts,
+)
 from specdoctor.core.launch import (
     ORIGINAL,
     HostState,
@@ -29,9 +38,11 @@ from specdoctor.core.measurement import BenchPlan, BenchRecord, RequestRecord, W
 from specdoctor.core.operations import OnProgress, Progress, SnapshotRequest
 from specdoctor.core.redact import redact, redact_argv, secret_name, secrets_in_argv
 from specdoctor.core.server import ServerRef
+from specdoctor.lab.cpu_shares import span
 from specdoctor.lab.dead_server import crash_lines
 from specdoctor.lab.engine_core import EngineCore, Exit, resolve, startup_script
 from specdoctor.lab.engine_types import GenRequest, Resolved, StartupFailure
+from specdoctor.lab.machine import node_cpus
 from specdoctor.lab.past import Past, live_through, run_traffic
 from specdoctor.lab.simulated_keeping import ancestors, keeping_of
 from specdoctor.lab.world import World
@@ -155,11 +166,13 @@ class SimulatedHost:
                 booted_at=EPOCH_S - self.world.host.up_since_s,
                 kernel=self.world.host.kernel,
                 cpu_count=self.world.host.cpus,
+                numa_nodes=self._nodes(),
                 user=self.world.host.user,
                 uid=1000,
                 cpu_governor=self.world.host.governor,
             ),
             processes=self._processes() if self._core is not None else (),
+            packages=self._packages() if self._core is not None else {},
             files=self._files(),
             logs=(
                 LogFacts(
@@ -194,9 +207,10 @@ class SimulatedHost:
             env_names=tuple(sorted(env)),
             env={k: "***" if secret_name(k) else redact(v) for k, v in env.items() if k.startswith(SHOWN_ENV)},
             cwd=self.world.expand(self.world.launch.cwd),
-            exe=f"{self.world.engine.venv}/bin/python3",
+            exe=self._interpreter(argv),
             cgroup=keeping.cgroup,
             container_id=keeping.container,
+            container_started_at=self._container_started_at(),
             cpus_allowed=f"0-{self.world.host.cpus - 1}",
             mems_allowed="0",
             stdout=log,
@@ -219,6 +233,30 @@ class SimulatedHost:
             for i, title in enumerate([*titles, "sglang::detokenizer"])
         )
         return (*above, launcher, *children)
+
+    def _interpreter(self, argv: Sequence[str]) -> str:
+        return argv[0] if argv[0].startswith("/") else f"{self.world.engine.venv}/bin/python3"
+
+    def _nodes(self) -> dict[str, str]:
+        """The CPUs of each NUMA node, as in sysfs."""
+        world = self.world.model_dump(mode="json", include={"host"})
+        return {str(node): span(*node_cpus(world, node)) for node in range(self.world.host.numa_nodes)}
+
+    def _container_started_at(self) -> float | None:
+        ago_s = self.world.host.container_started_s_ago
+        return None if ago_s is None else EPOCH_S - ago_s
+
+    def _packages(self) -> dict[str, tuple[PackageFacts, ...]]:
+        """What is installed for the interpreter that runs the server."""
+        engine = self.world.engine
+        where = self._interpreter(apply_change(self._argv, self._launch))
+        install = next((i for i in engine.installs if where.startswith(self.world.expand(i.venv) + "/")), None)
+        found = [PackageFacts(name=name, version=version) for name, version in engine.packages.items()]
+        if install is not None:
+            url = f"file://{self.world.expand(install.source)}/python"
+            one = PackageFacts(name="sglang", version=engine.version, editable_url=url, git_commit=install.commit)
+            found = [one, *(package for package in found if package.name != "sglang")]
+        return {where: tuple(found)}
 
     def _files(self) -> dict[str, FileFacts]:
         out: dict[str, FileFacts] = {}

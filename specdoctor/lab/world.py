@@ -17,7 +17,7 @@ from ruamel.yaml.error import YAMLError
 from specdoctor.core.errors import UsageError
 from specdoctor.core.model import Frozen, Role, Verdict
 from specdoctor.lab.world_keeper import Keeper, PlainKeeper
-from specdoctor.lab.world_machine import Engine, Gpus, GpuTenant, Host, release_of
+from specdoctor.lab.world_machine import Engine, Gpus, GpuTenant, Host, Install, release_of
 from specdoctor.lab.world_models import Acceptance, Conditionals, ForwardCost, Model, Tensor, Training
 
 __all__ = [
@@ -32,6 +32,7 @@ __all__ = [
     "Gpus",
     "Host",
     "HostCost",
+    "Install",
     "Launch",
     "Model",
     "Noise",
@@ -172,10 +173,14 @@ class Server(Frozen):
 
 
 class Ask(Frozen):
-    """What the user types: the symptom in their words, and further flags."""
+    """What the user types: the symptom in their words, and further flags.
+
+    `other_install` is the table of that name in their targets file; `{home}` expands in it.
+    """
 
     symptom: str
     flags: tuple[str, ...] = ()
+    other_install: dict[str, str] = Field(default_factory=dict)
 
 
 class TrueCause(Frozen):
@@ -270,10 +275,18 @@ def _read(source: Path, seen: tuple[Path, ...] = ()) -> dict[str, Any]:
 
 
 def _over(below: Any, above: Any) -> Any:
-    """Mappings merge key by key; everything else is replaced."""
+    """Mappings merge key by key, lists of things with an `id` thing by thing; everything else is replaced."""
+    if _have_ids(below) and _have_ids(above):
+        known = {thing["id"]: thing for thing in below}
+        own = {thing["id"]: thing for thing in above}
+        return [_over(known.get(name, {}), own.get(name, {})) for name in {**known, **own}]
     if not (isinstance(below, dict) and isinstance(above, dict)):
         return above
     return {**below, **{key: _over(below.get(key), value) for key, value in above.items()}}
+
+
+def _have_ids(value: Any) -> bool:
+    return isinstance(value, list) and bool(value) and all(isinstance(each, dict) and "id" in each for each in value)
 
 
 def _locate(path: str | Path) -> Path:

@@ -18,14 +18,28 @@ def release_of(version: str) -> tuple[int, int, int]:
     return (int(found[1]), int(found[2]), int(found[3]))
 
 
+class Install(Frozen):
+    """An editable install of the engine in a virtual environment of its own, from a checkout at a commit.
+
+    `host_factor` and `gpu_factor` multiply the times of a server that runs from it.
+    """
+
+    venv: str
+    source: str
+    commit: str = Field(pattern=r"^[0-9a-f]{40}$")
+    host_factor: float = 1.0
+    gpu_factor: float = 1.0
+
+
 class Engine(Frozen):
-    """The installed engine: what `pip show` and /server_info report."""
+    """The installed engine: what `pip show` and /server_info report. `installs` are further ones, from checkouts."""
 
     name: Literal["sglang"] = "sglang"
     version: str
     python: str = "3.12.3"
     venv: str = "/opt/venv"
     packages: dict[str, str] = Field(default_factory=dict)
+    installs: tuple[Install, ...] = ()
 
     @property
     def release(self) -> tuple[int, int, int]:
@@ -84,6 +98,8 @@ class Host(Frozen):
     driver: str = "580.95.05"
     cuda: str = "13.0"
     up_since_s: float = 1_900_000.0
+    container_started_s_ago: float | None = None
+    """The login is inside a container that was started then; None: it is on the machine itself."""
     boot_s: float = 1.0
     python: bool = True
     sudo: Literal["none", "password", "passwordless"] = "none"

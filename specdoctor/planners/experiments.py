@@ -5,6 +5,7 @@ from __future__ import annotations
 from specdoctor.analysis.symptom import Symptom
 from specdoctor.core.errors import EngineError
 from specdoctor.core.hypothesis import Hypothesis, Remedy
+from specdoctor.core.install import install_change
 from specdoctor.core.launch import LaunchChange
 from specdoctor.core.ledger import Ledger
 from specdoctor.core.model import Frozen, Status
@@ -12,6 +13,7 @@ from specdoctor.core.ports import Briefing
 from specdoctor.core.server import SpecSetting
 
 OFF = SpecSetting()
+OLD_NEW = "explains:VER-1:other-install"
 
 
 class Experiment(Frozen):
@@ -31,6 +33,14 @@ def baseline_change(briefing: Briefing) -> LaunchChange | None:
         return engine.change_spec(scene.view, OFF, label="without speculation")
     except EngineError:
         return None
+
+
+def other_install_change(briefing: Briefing) -> LaunchChange | None:
+    """The launch from the other installation that the target file names; None without one."""
+    scene, other = briefing.scene, briefing.ledger.settings.other_install
+    if scene is None or other is None or not scene.view.argv:
+        return None
+    return install_change(other, argv=scene.view.argv, env=scene.view.env)
 
 
 def remedy_change(briefing: Briefing, remedy: Remedy) -> LaunchChange | None:
@@ -70,6 +80,10 @@ def pending_experiments(briefing: Briefing, symptom: Symptom) -> list[Experiment
             continue
         why = f"does undoing it remove the symptom? ({o.claim})"
         out.append(Experiment(change=remedy, hypotheses=(hypothesis.id,), why=why))
+    other, old_new = other_install_change(briefing), ledger.by_key(OLD_NEW)
+    if other is not None and old_new is not None and old_new.status is Status.OPEN:
+        why = f"is the engine that runs slower than the other one, in this state of the system? ({other.label})"
+        out.append(Experiment(change=other, hypotheses=(old_new.id,), why=why))
     return [e for e in out if not ledger.settled(e.change)]
 
 

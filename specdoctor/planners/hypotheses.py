@@ -33,6 +33,26 @@ def findings(ledger: Ledger) -> list[OpenHypothesis]:
     return out
 
 
+def excluded(ledger: Ledger, symptom: Symptom) -> list[OpenHypothesis]:
+    """Where somebody says that something changed: each suspect that what was read excludes, so that it is ruled out."""
+    if "regression" not in symptom.complaints:
+        return []
+    return [
+        OpenHypothesis(
+            key=f"claimed:{o.cause}:{o.reading.subject}",
+            cause=o.cause,
+            claim=o.against,
+            answers="explains",
+            prediction=o.reading,
+            about=o.about,
+            todo=((f"read {o.reading.subject}", "high"),),
+            why=f"check {o.check}",
+        )
+        for o in ledger.observed()
+        if o.stance == "refutes" and o.reading is not None and o.against
+    ]
+
+
 def explaining(briefing: Briefing, symptom: Symptom) -> list[OpenHypothesis]:
     """For each binding fault: would undoing it remove the symptom? The threshold is typed, or measured as found."""
     ledger = briefing.ledger

@@ -26,7 +26,8 @@ from specdoctor.core.moves import (
 )
 from specdoctor.core.ports import Briefing, Scene
 from specdoctor.planners.experiments import Experiment, pending_experiments, would_launch
-from specdoctor.planners.hypotheses import explaining, findings, symptom_claim
+from specdoctor.planners.hypotheses import excluded, explaining, findings, symptom_claim
+from specdoctor.planners.old_new import old_against_new
 from specdoctor.planners.rivals import rivals
 from specdoctor.planners.state import explained
 
@@ -44,7 +45,7 @@ class RulePlanner:
         if not ledger.observations:
             return [RunChecks(why="judge what was read before touching anything")]
         symptom = read_symptom(ledger.settings.symptom).at(ledger.settings.concurrency)
-        opened = _new(ledger, [*findings(ledger), *explaining(briefing, symptom)])
+        opened = _new(ledger, [*findings(ledger), *excluded(ledger, symptom), *explaining(briefing, symptom)])
         if opened:
             return opened
         if scene.view.state == "down":
@@ -56,6 +57,7 @@ class RulePlanner:
             or self._load(ledger, scene, symptom)
             or self._arithmetic(ledger, "measured")
             or _new(ledger, symptom_claim(briefing, symptom))
+            or _new(ledger, old_against_new(briefing))
             or self._restart(briefing, symptom)
             or self._ending(briefing, symptom)
         )

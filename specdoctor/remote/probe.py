@@ -19,6 +19,7 @@ from specdoctor.remote.parts.engine_processes import (
     describe_process,
     find_servers,
     http_socket,
+    own_container_start,
     ports_by_pid,
     relevant_pids,
 )
@@ -36,6 +37,7 @@ from specdoctor.remote.parts.procfs import (
     link_of,
     proc_path,
     read_text,
+    tick_zero,
 )
 from specdoctor.remote.parts.redaction import mask_all, spellings
 from specdoctor.remote.parts.server_logs import kept_log, likely_logs, log_places, read_log
@@ -226,8 +228,9 @@ def describe(
     others = list(holders) + [pid for port in ports for pid in holders_of_port(port, stats)]
     pids = relevant_pids(stats, servers, others, problems)
     listening = ports_by_pid(pids)
-    booted = boot_time()
-    return [describe_process(stats[pid], stats, booted, listening, secrets) for pid in pids if pid in stats]
+    zero = tick_zero()
+    around = own_container_start(stats, zero, boot_time())
+    return [describe_process(stats[pid], stats, zero, listening, secrets, around) for pid in pids if pid in stats]
 
 
 if __name__ == "__main__":

@@ -109,6 +109,11 @@ def _investigated(
     given: dict[str, object] = {"symptom": world.ask.symptom, "allow": allow}
     if "--concurrency" in flags:
         given["concurrency"] = int(flags[flags.index("--concurrency") + 1])
+    for flag, name in (("--recall", "recall"), ("--recalled-at", "recalled_at")):
+        if flag in flags:
+            given[name] = flags[flags.index(flag) + 1]
+    if world.ask.other_install:
+        given["other_install"] = {key: world.expand(value) for key, value in world.ask.other_install.items()}
     run = run_of(SimulatedHost(world, seed=seed), approver=approver)
     start(run, RunSettings.model_validate({**given, **settings}))
     return run, investigate(run, checkpoints=None)

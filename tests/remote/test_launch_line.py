@@ -17,6 +17,7 @@ WORDS = st.one_of(
 CHANGES = st.builds(
     LaunchChange,
     label=st.just("x"),
+    words=st.dictionaries(st.sampled_from(["serve", "v", "--a"]), st.sampled_from(["/w/serve", ""]), max_size=2),
     set_flags=st.dictionaries(st.sampled_from(FLAGS), st.lists(st.text(max_size=3), max_size=2).map(tuple), max_size=3),
     remove_flags=st.lists(st.sampled_from(FLAGS), max_size=3).map(tuple),
     switches=st.lists(st.sampled_from(FLAGS), max_size=3).map(tuple),

@@ -13,6 +13,7 @@ from specdoctor.remote.parts.container_copy import create_options, env_lines
 from specdoctor.remote.parts.driver_kept import COMMAND_S, Kept, await_process
 from specdoctor.remote.parts.driver_plain import Prospect, Proved, Start
 from specdoctor.remote.parts.keeper_tools import LogCopy, by_right, done_or_refused, said
+from specdoctor.remote.parts.launch_line import replaced
 from specdoctor.remote.parts.procfs import all_stats, argv_of, tree_of
 from specdoctor.remote.parts.redaction import mask_argv, mask_env
 from specdoctor.remote.parts.way_back import record_server, unreadable_parts
@@ -190,7 +191,7 @@ class Docker(Kept):
         """Create the container for a test; its id. Its environment goes through a private file, not an argument."""
         inspect = record["inspect"]
         head, taken = self.command_before(record) or ([], 0)
-        words = head + start.argv[taken:]
+        words = replaced(head, start.change) + start.argv[taken:]
         env, lost = env_lines(list((inspect.get("Config") or {}).get("Env") or []), start.change)
         if lost:
             raise Refusal("not-copied", "the container's environment cannot be said: %s" % ", ".join(lost))

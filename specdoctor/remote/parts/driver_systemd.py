@@ -12,6 +12,7 @@ from specdoctor.remote.parts.commands import run_command
 from specdoctor.remote.parts.driver_kept import COMMAND_S, Kept, await_process
 from specdoctor.remote.parts.driver_plain import Prospect, Proved, Start
 from specdoctor.remote.parts.keeper_tools import RUN, SUDO, LogCopy, done_or_refused, is_root, may_sudo, said
+from specdoctor.remote.parts.launch_line import replaced
 from specdoctor.remote.parts.procfs import alive, all_stats, argv_of, tree_of
 from specdoctor.remote.parts.unit_text import UNIT_NAME, before_server, commands_shown, drop_in, shown_properties
 from specdoctor.remote.parts.way_back import record_server, unreadable_parts
@@ -144,7 +145,7 @@ class Systemd(Kept):
         if start.changed:
             path, shown = commands_shown(record["unit"]["ExecStart"])[0]
             before, taken = before_server(path, shown, record["argv"]) or ([], 0)
-            command = before + start.argv[taken:]
+            command = replaced(before, start.change) + start.argv[taken:]
             change = start.change
             text = drop_in(start.run, command, start.log, change["set_env"], change["remove_env"])
             with open(start.log, "ab"):

@@ -54,6 +54,8 @@ SHOWN_NAMES = frozenset(
     RANK WORLD_SIZE LOCAL_RANK INVOCATION_ID KUBERNETES_SERVICE_HOST container""".split()
 )
 MOST_PROCESSES = 600
+OWN_START_S = 60.0
+"""A machine's first process starts within its first minute; a container's first process has no such tie (heuristic)."""
 POLICY_BYTES = 1 << 14  # the kernel walks the pages of each mapping that is read
 _CONTAINER_ID = re.compile(r"(?:docker[-/]|libpod-|cri-containerd-|crio-|containers/|/)([0-9a-f]{64})(?:\.scope)?")
 
@@ -161,6 +163,14 @@ def _user_name(uid: Optional[int]) -> Optional[str]:
         return None
 
 
+def own_container_start(stats: Dict[int, Stat], zero: Optional[float], booted: Optional[float]) -> Optional[float]:
+    """When the container began in which this log-in is: its first process is younger than the host's boot."""
+    if zero is None or booted is None or 1 not in stats:
+        return None
+    began = started_at(stats[1], zero)
+    return began if began is not None and began - booted > OWN_START_S else None
+
+
 def _container_start(cgroup: str, stats: Dict[int, Stat], booted: Optional[float]) -> Optional[float]:
     members = [stat for pid, stat in stats.items() if read_text(proc_path(pid, "cgroup")) == cgroup]
     first = min(members, key=lambda stat: stat.start_ticks) if members else None
@@ -168,9 +178,17 @@ def _container_start(cgroup: str, stats: Dict[int, Stat], booted: Optional[float
 
 
 def describe_process(
-    stat: Stat, stats: Dict[int, Stat], booted: Optional[float], ports: Dict[int, List[int]], secrets: Set[str]
+    stat: Stat,
+    stats: Dict[int, Stat],
+    zero: Optional[float],
+    ports: Dict[int, List[int]],
+    secrets: Set[str],
+    around: Optional[float] = None,
 ) -> Dict[str, Any]:
-    """Everything about one process; what may not be read is listed in `unreadable`."""
+    """Everything about one process; what may not be read is listed in `unreadable`.
+
+    `zero` is when ticks began to count, `around` when the container of this log-in itself was started, if it is one.
+    """
     pid = stat.pid
     argv, env, status = argv_of(pid), environ_of(pid), status_of(pid)
     cgroup = (read_text(proc_path(pid, "cgroup")) or "").strip()
@@ -183,7 +201,7 @@ def describe_process(
         "pid": pid,
         "ppid": stat.ppid,
         "start_ticks": stat.start_ticks,
-        "started_at": started_at(stat, booted),
+        "started_at": started_at(stat, zero),
         "uid": uid,
         "user": _user_name(uid),
         "comm": stat.comm,
@@ -193,7 +211,7 @@ def describe_process(
         "env": mask_env(env or {}, [name for name in env or {} if shown_variable(name)], secrets),
         "cgroup": cgroup,
         "container_id": container,
-        "container_started_at": _container_start(cgroup + "\n", stats, booted) if container else None,
+        "container_started_at": _container_start(cgroup + "\n", stats, zero) if container else around,
         "cpus_allowed": status.get("Cpus_allowed_list"),
         "mems_allowed": status.get("Mems_allowed_list"),
         "numa_policy": numa_policy(pid, POLICY_BYTES) if engine_of(argv or []) else None,

@@ -9,6 +9,8 @@ def changed_argv(argv: Sequence[str], change: Dict[str, Any]) -> List[str]:
     `--flag value`, `--flag=value` and repeated flags are all found; flags in `switches` take no value.
     """
     set_flags, gone, switches = change["set_flags"], set(change["remove_flags"]), set(change["switches"])
+    first = next((place for place, word in enumerate(argv) if word.startswith("--")), len(argv))
+    argv = replaced(argv[:first], change) + list(argv[first:])
     out: List[str] = []
     placed = set()
     index = 0
@@ -30,6 +32,12 @@ def changed_argv(argv: Sequence[str], change: Dict[str, Any]) -> List[str]:
         out.append(flag)
         out.extend(set_flags[flag])
     return out
+
+
+def replaced(words: Sequence[str], change: Dict[str, Any]) -> List[str]:
+    """Words before the flags, where the change names another for one: the interpreter of another installation."""
+    others: Dict[str, str] = change.get("words") or {}
+    return [others.get(word, word) for word in words]
 
 
 def changed_env(env: Dict[str, str], change: Dict[str, Any]) -> Dict[str, str]:

@@ -7,6 +7,7 @@ import os
 import re
 import socket
 import struct
+import time
 from typing import Dict, Iterable, List, NamedTuple, Optional, Set, Tuple
 
 PROC = os.environ.get("HOST_PROC") or "/proc"
@@ -189,6 +190,13 @@ def numa_policy(pid: int, limit: int = 1 << 20) -> Optional[str]:
 def boot_time() -> Optional[float]:
     match = re.search(r"^btime (\d+)", read_text(PROC + "/stat") or "", re.MULTILINE)
     return float(match.group(1)) if match else None
+
+
+def tick_zero() -> Optional[float]:
+    """When the clock ticks of start times began to count: the boot, unless the uptime speaks of another moment."""
+    booted, uptime = boot_time(), (first_line(PROC + "/uptime") or "").split()
+    counted = round(time.time() - float(uptime[0])) if uptime else None
+    return booted if booted is None or counted is None or abs(counted - booted) < 5.0 else float(counted)
 
 
 def started_at(stat: Stat, booted: Optional[float]) -> Optional[float]:

@@ -9,7 +9,7 @@ from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 
 from specdoctor.remote.parts.answer import Refusal
 from specdoctor.remote.parts.procfs import link_of, numa_policy, own_stat, status_of
-from specdoctor.remote.parts.way_back import executable_of
+from specdoctor.remote.parts.way_back import program_of
 
 LIMIT_NUMBERS = {
     "Max cpu time": 0,
@@ -153,9 +153,10 @@ class Prepared:
     """
 
     def __init__(self, record: Dict[str, Any], argv: Sequence[str], env: Dict[str, str], streams: Streams) -> None:
-        path = executable_of(record)
+        path = program_of(record, argv)
         if path is None:
-            raise Refusal("not-startable", "the program %s cannot be executed" % record["exe"])
+            program = record["exe"] if argv[:1] == (record["argv"] or [])[:1] else argv[0]
+            raise Refusal("not-startable", "the program %s cannot be executed" % program)
         gate, self._gate = os.pipe()
         self._report, report = os.pipe()
         self.pid = os.fork()

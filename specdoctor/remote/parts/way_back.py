@@ -115,6 +115,15 @@ def executable_of(record: Dict[str, Any]) -> Optional[str]:
     return exe if exe and not replaced and os.access(exe, os.X_OK) else None
 
 
+def program_of(record: Dict[str, Any], argv: Sequence[str]) -> Optional[str]:
+    """The path to execute for a command line: the recorded program, unless the first word was replaced."""
+    word = argv[0] if argv else ""
+    if word == (record["argv"] or [""])[0]:
+        return executable_of(record)
+    path = word if "/" in word else find_program(word, (record["env"] or {}).get("PATH", os.defpath))
+    return path if path and os.path.isfile(path) and os.access(path, os.X_OK) else None
+
+
 def unreadable_parts(record: Dict[str, Any]) -> List[str]:
     """What this login may not read of the server, so that nobody could tell whether it came back as it was."""
     return ["its %s cannot be read" % part for part in ("argv", "env", "cwd", "exe", "uid") if record[part] is None]

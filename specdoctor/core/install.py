@@ -1,0 +1,70 @@
+"""A second installation of the engine on a host, and the launch that runs the server from it."""
+
+from __future__ import annotations
+
+from pathlib import PurePosixPath
+from typing import Self
+
+from pydantic import model_validator
+
+from specdoctor.core.launch import LaunchChange
+from specdoctor.core.model import Frozen
+
+SOURCE_FOLDERS = ("python", "")
+"""Where a checkout keeps its packages: SGLang's below `python`, others at its top."""
+
+
+class OtherInstall(Frozen):
+    """An engine to be measured against the one that runs: another commit, version or build, on the same host.
+
+    `venv` is a virtual environment that holds it; `checkout` a source folder that is imported before what is installed,
+    with the kernels of the present environment. One of the two.
+    """
+
+    label: str = "other install"
+    venv: str | None = None
+    checkout: str | None = None
+
+    @model_validator(mode="after")
+    def _one_place(self) -> Self:
+        if (self.venv is None) == (self.checkout is None):
+            raise ValueError("name one of venv and checkout")
+        place = self.venv or self.checkout or ""
+        if not place.startswith("/"):
+            raise ValueError(f"{place!r} is not an absolute path on the host")
+        return self
+
+
+def install_change(other: OtherInstall, *, argv: tuple[str, ...], env: dict[str, str]) -> LaunchChange:
+    """The launch from the other installation: same arguments, another interpreter or another import path.
+
+    `argv` is the running command line; `env` what is known of its environment.
+    """
+    if other.checkout is not None:
+        root = other.checkout.rstrip("/")
+        folders = [f"{root}/{name}".rstrip("/") for name in SOURCE_FOLDERS]
+        before = [env["PYTHONPATH"]] if env.get("PYTHONPATH") else []
+        return LaunchChange(label=other.label, set_env={"PYTHONPATH": ":".join([*folders, *before])})
+    venv = (other.venv or "").rstrip("/")
+    words = {argv[0]: f"{venv}/bin/{_program(argv[0])}"} if argv else {}
+    if len(argv) > 1 and PurePosixPath(argv[1]).parent.name == "bin":
+        words[argv[1]] = f"{venv}/bin/{PurePosixPath(argv[1]).name}"
+    return LaunchChange(label=other.label, words=words, set_env=_activated(venv, argv, env))
+
+
+def _program(word: str) -> str:
+    """A virtual environment always has `python3`, not every minor version's name."""
+    name = PurePosixPath(word).name
+    return "python3" if name.startswith("python") else name
+
+
+def _activated(venv: str, argv: tuple[str, ...], env: dict[str, str]) -> dict[str, str]:
+    """What activating the environment changes, where the running one is activated."""
+    out: dict[str, str] = {}
+    before = env.get("VIRTUAL_ENV") or (str(PurePosixPath(argv[0]).parent.parent) if argv and "/" in argv[0] else "")
+    if env.get("VIRTUAL_ENV"):
+        out["VIRTUAL_ENV"] = venv
+    folders = env.get("PATH", "").split(":")
+    if before and f"{before}/bin" in folders:
+        out["PATH"] = ":".join(f"{venv}/bin" if folder == f"{before}/bin" else folder for folder in folders)
+    return out
