@@ -17,7 +17,7 @@ from specdoctor.remote.parts.jobs import finish_job, job_state, job_told, save_j
 from specdoctor.remote.parts.procfs import own_stat
 from specdoctor.remote.parts.proved_server import ProvedServer, proved
 from specdoctor.remote.parts.redaction import mask_all
-from specdoctor.remote.parts.run_dir import find_run, make_run, touch_contact
+from specdoctor.remote.parts.run_dir import alone_in, find_run, make_run, touch_contact
 
 PARAMS_JSON = "{}"
 
@@ -30,8 +30,10 @@ def main(params: Dict[str, Any]) -> Dict[str, Any]:
     if folder is None or state is None:
         server = proved(plan["server"])
         folder = make_run(plan["run"])
-        touch_contact(folder)
-        begin(folder, params, server)
+        with alone_in(folder):  # the same order may have been given over a connection that was lost
+            touch_contact(folder)
+            if job_state(folder, plan["action"]) is None:
+                begin(folder, params, server)
     return job_told(folder, plan["action"])
 
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 
 from specdoctor.app.investigation import investigate, start
-from specdoctor.core.errors import EXIT_OUTSIDE
+from specdoctor.core.errors import EXIT_OK, EXIT_OUTSIDE
 from specdoctor.core.events import RunSettings
 from specdoctor.core.launch import RestoreOrder, RestoreOutcome
+from specdoctor.core.measurement import BenchPlan, BenchRecord, RequestRecord
 from specdoctor.core.model import Risk
 from specdoctor.core.operations import OnProgress
 from specdoctor.lab.simulation import SimulatedHost
@@ -57,10 +58,48 @@ def test_a_server_that_came_back_slower_is_not_called_restored() -> None:
     assert run.ledger.control is not None
     assert run.ledger.control.equal is False
     assert run_document(run.ledger).restored is False
+    assert [m.source for m in run.ledger.measurements].count("control") == 2
+    assert "seen in a second look" in run.ledger.control.text
     assert run.ledger.released, "nothing more can be put back; nothing is left on the host"
     assert run.ledger.verdict is not None
     assert "CAME BACK SLOWER" in dict(run.ledger.verdict.lines)["server"]
     assert "CAME BACK SLOWER" in report_markdown(store.kept)
+
+
+def _stretched(record: RequestRecord, factor: float) -> RequestRecord:
+    assert record.t_first is not None
+    assert record.t_last is not None
+    first, last = (record.t_send + factor * (t - record.t_send) for t in (record.t_first, record.t_last))
+    return record.model_copy(update={"t_first": first, "t_last": last})
+
+
+class SlowForAWhile(SimulatedHost):
+    """Slower in the first benchmark after the restart, and then as it was: a disturbance that passes."""
+
+    disturbed = False
+
+    def restore(self, order: RestoreOrder, on_progress: OnProgress) -> RestoreOutcome:
+        self.disturbed = True
+        return super().restore(order, on_progress)
+
+    def bench(self, plan: BenchPlan, on_progress: OnProgress) -> BenchRecord:
+        record = super().bench(plan, on_progress)
+        slowed, self.disturbed = self.disturbed, False
+        if not slowed:
+            return record
+        slower = tuple(_stretched(r, 1.6) for r in record.requests)
+        return record.model_copy(update={"requests": slower})
+
+
+def test_a_difference_that_a_second_look_does_not_see_again_was_chance() -> None:
+    run = run_of(SlowForAWhile(World.from_yaml(WORLD)), store=MemoryStore())
+    start(run, RunSettings(symptom="slower than without speculation", allow=Risk.RESTART))
+    assert investigate(run, checkpoints=None) == EXIT_OK
+    assert [m.source for m in run.ledger.measurements].count("control") == 2
+    assert run.ledger.control is not None
+    assert run.ledger.control.equal is True
+    assert run_document(run.ledger).restored is True
+    assert "the first showed 0." in run.ledger.control.text
 
 
 def test_without_permission_for_load_or_a_measurement_before_there_is_none() -> None:

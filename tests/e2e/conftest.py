@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.client import Client
-from tests.e2e.practice import Practice
+from tests.e2e.practice import SCALE, Practice
 
 TEST_S = 300
-LabUp = Callable[[str], Practice]
+LabUp = Callable[..., Practice]
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -44,15 +44,18 @@ def hosts_of_file(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str
 
 @pytest.fixture
 def lab_up(hosts_of_file: dict[str, Practice], tmp_path_factory: pytest.TempPathFactory) -> LabUp:
-    """The practice host of a world: that of an earlier test of the file if it is as it was, else a new one."""
+    """The practice host of a world: that of an earlier test of the file if it is as it was, else a new one.
 
-    def up(world: str) -> Practice:
+    `scale` stretches or shortens its time; one file takes a world at one scale.
+    """
+
+    def up(world: str, *, scale: float = SCALE) -> Practice:
         host = hosts_of_file.get(world)
         if host is not None and not host.as_started():
             host.stop()
             host = None
         if host is None:
-            host = Practice(world, tmp_path_factory.mktemp(world) / "host")
+            host = Practice(world, tmp_path_factory.mktemp(world) / "host", scale=scale)
             hosts_of_file[world] = host
             host.await_up()
         return host

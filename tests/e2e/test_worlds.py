@@ -9,9 +9,11 @@ from typing import Any
 import pytest
 
 from tests.e2e.client import Client
-from tests.e2e.practice import Practice, check_put_back
+from tests.e2e.practice import SCALE, Practice, check_put_back
 
-LabUp = Callable[[str], Practice]
+LabUp = Callable[..., Practice]
+SCALES = {"request-cap-48": 0.5}
+"""64 clients of one Python process keep up with the server at this speed."""
 
 
 def roles(document: dict[str, Any]) -> dict[str, str]:
@@ -30,7 +32,7 @@ def roles(document: dict[str, Any]) -> dict[str, str]:
 def test_the_cause_is_found(
     world: str, symptom: str, flags: tuple[str, ...], cause: str, lab_up: LabUp, client: Client
 ) -> None:
-    lab = lab_up(world)
+    lab = lab_up(world, scale=SCALES.get(world, SCALE))
     found, files = lab.running(), lab.files_at_home()
     ended = client.run("investigate", *lab.target, "--symptom", symptom, "--allow", "restart", *flags, "--json")
     assert ended.code == 0, ended.err

@@ -8,7 +8,7 @@ from typing import Any, Dict, List, Optional
 
 from specdoctor.remote.parts.answer import Refusal
 from specdoctor.remote.parts.procfs import alive
-from specdoctor.remote.parts.run_dir import CONTACT, MADE, checked_name, read_json, remove_run, write_json, write_whole
+from specdoctor.remote.parts.run_dir import CONTACT, checked_name, read_json, remove_run, write_json, write_whole
 
 STOP_S = 5.0
 
@@ -79,5 +79,5 @@ def drop_job(folder: str, action: str) -> None:
     for kind in ("json", "result"):
         if os.path.exists(_path(folder, action, kind)):
             os.unlink(_path(folder, action, kind))
-    if not set(os.listdir(folder)) - {MADE, CONTACT}:
+    if not set(os.listdir(folder)) - {CONTACT}:
         remove_run(folder)

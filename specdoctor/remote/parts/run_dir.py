@@ -3,12 +3,17 @@
 Files are written whole or not at all, and are on disk before the step that they make reversible.
 """
 
+import contextlib
+import errno
 import fcntl
 import json
 import os
 import re
+import shutil
 import stat
-from typing import Any, Dict, List, Optional, Tuple
+import tempfile
+import time
+from typing import Any, Dict, Iterator, List, Optional, Tuple
 
 from specdoctor.remote.parts.answer import Refusal
 from specdoctor.remote.parts.procfs import alive
@@ -17,6 +22,9 @@ NAME = re.compile(r"^[A-Za-z0-9][A-Za-z0-9._-]{0,80}$")
 WAY_BACK = "way_back.json"
 MADE = "made.json"
 CONTACT = "contact"
+MAKE_ATTEMPTS = 5
+REMOVE_ATTEMPTS = 20
+LOCK_WAIT_S = 5.0
 
 
 def bases() -> List[str]:
@@ -64,38 +72,81 @@ def other_runs(run: str) -> List[Tuple[str, str]]:
     return found
 
 
-def _make_base(base: str) -> Optional[List[str]]:
-    """Create a base and what leads to it; the folders that were made, None if it cannot be used."""
-    missing: List[str] = []
-    place = base
-    while place != "/" and not os.path.isdir(place):
-        missing.append(place)
-        place = os.path.dirname(place)
-    try:
-        for folder in reversed(missing):
-            os.mkdir(folder, 0o700)
-    except OSError:
-        return None
-    return missing if os.access(base, os.W_OK | os.X_OK) and os.lstat(base).st_uid == os.geteuid() else None
+def _make_base(base: str) -> bool:
+    """Create a base and what leads to it; whether it can be used.
+
+    The missing folders are made under another name and appear at once, with a note of what was made: neither a second
+    run that begins at this moment nor a kill leaves a folder that nobody knows to be ours.
+    """
+    if not os.path.isdir(base):
+        top, below = base, ""
+        while not os.path.isdir(os.path.dirname(top)):
+            top, below = os.path.dirname(top), "/" + os.path.basename(top) + below
+        made = [base]
+        while made[-1] != top:
+            made.append(os.path.dirname(made[-1]))
+        try:
+            draft = tempfile.mkdtemp(prefix=".specdoctor-", dir=os.path.dirname(top))
+            os.makedirs(draft + below, 0o700, exist_ok=True)
+            write_json(draft + below + "/" + MADE, made)
+            with contextlib.suppress(OSError):
+                os.rename(draft, top)
+            shutil.rmtree(draft, ignore_errors=True)
+        except OSError:
+            return False
+    if not os.path.isdir(base):
+        return True  # somebody was quicker with a part of it: try again
+    return os.access(base, os.W_OK | os.X_OK) and os.lstat(base).st_uid == os.geteuid()
 
 
 def make_run(run: str) -> str:
     """The folder of a run, created where needed (0700). Raises Refusal when no place can be written."""
+    for base in bases():
+        for _ in range(MAKE_ATTEMPTS):  # the end of another run may remove the base in between
+            found = find_run(run)
+            if found:
+                return found
+            with contextlib.suppress(OSError), _alone_at_home():
+                if not _make_base(base):
+                    break
+                os.mkdir(base + "/" + checked_name(run), 0o700)
     found = find_run(run)
     if found:
         return found
-    for base in bases():
-        made = _make_base(base)
-        if made is None:
-            continue
-        folder = base + "/" + checked_name(run)
-        try:
-            os.mkdir(folder, 0o700)
-            write_json(folder + "/" + MADE, made)
-        except OSError:
-            continue
-        return folder
     raise Refusal("no-place", "no folder for the way back can be made in any of: " + ", ".join(bases()))
+
+
+@contextlib.contextmanager
+def alone_in(folder: str) -> Iterator[None]:
+    """Hold a folder against others that look, then act. Raises OSError when it is gone."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+@contextlib.contextmanager
+def _alone_at_home() -> Iterator[None]:
+    """As far as can be had, hold all places of this user: whoever keeps them for long is not waited for."""
+    home = os.path.expanduser("~")
+    descriptor = os.open(home if os.path.isdir(home) else "/", os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        end = time.monotonic() + LOCK_WAIT_S
+        while not _locked(descriptor) and time.monotonic() < end:
+            time.sleep(0.01)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _locked(descriptor: int) -> bool:
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        return error.errno not in (errno.EAGAIN, errno.EACCES)  # where there are no such locks, go on without
+    return True
 
 
 def write_json(path: str, value: Any) -> None:
@@ -174,17 +225,33 @@ def drop_lock(folder: str, port: int, descriptor: int) -> None:
 
 def remove_run(folder: str) -> List[str]:
     """Remove the folder of a run, and the folders above it that were made for it, once empty."""
-    made = read_json(folder + "/" + MADE) or []
-    removed = [folder + "/" + name for name in sorted(os.listdir(folder))]
-    for path in removed:
-        os.unlink(path)
-    os.rmdir(folder)
-    removed.append(folder)
-    for place in made:
-        if not os.path.isdir(place) or os.listdir(place):
+    removed: List[str] = []
+    for attempt in range(REMOVE_ATTEMPTS):  # a command whose connection was lost may still write here
+        for name in sorted(os.listdir(folder)):
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(folder + "/" + name)
+                removed.append(folder + "/" + name)
+        try:
+            os.rmdir(folder)
             break
-        os.rmdir(place)
-        removed.append(place)
+        except OSError as error:
+            if error.errno != errno.ENOTEMPTY or attempt + 1 == REMOVE_ATTEMPTS:
+                raise
+    return [*dict.fromkeys(removed), folder, *_remove_base(os.path.dirname(folder))]
+
+
+def _remove_base(base: str) -> List[str]:
+    """Remove an empty base and what was made to reach it."""
+    removed: List[str] = []
+    with _alone_at_home():
+        made = read_json(base + "/" + MADE)
+        if made is None or os.listdir(base) != [MADE]:
+            return []
+        os.unlink(base + "/" + MADE)
+        with contextlib.suppress(OSError):  # the first that is not empty, and all above it, stay
+            for place in made:
+                os.rmdir(place)
+                removed.append(place)
     return removed
 
 
