@@ -15,15 +15,20 @@ from typing import TYPE_CHECKING, Any
 from specdoctor.core.errors import UsageError
 
 if TYPE_CHECKING:
+    from specdoctor.app.model_files import ModelFiles
     from specdoctor.app.preflight import Finding
     from specdoctor.app.run import Run
     from specdoctor.app.triage import TriageDocument
+    from specdoctor.app.wiring import WiringDocument
     from specdoctor.core.engine import Engine
     from specdoctor.core.events import RunSettings, RunStarted
     from specdoctor.core.facts import Facts
+    from specdoctor.core.host import Host
     from specdoctor.core.operations import Clock, Operations
     from specdoctor.core.ports import Approver, Check, Onlooker, Planner, Scene
     from specdoctor.core.reach import SshTransport
+    from specdoctor.drafter.comparison import EngineChoice
+    from specdoctor.drafter.pair import DrafterCheck
     from specdoctor.operations.custody import Custody
     from specdoctor.planners.playbook_schema import Playbook
     from specdoctor.render.live import LiveConsole
@@ -32,6 +37,7 @@ if TYPE_CHECKING:
     from specdoctor.transports.ssh_keys import AskPassphrase
 
 CHECKS = "specdoctor.checks"
+DRAFTER_CHECKS = "specdoctor.drafter.checks"
 ENGINES = "specdoctor.engines"
 TRANSCRIPTS = "transcripts"
 CHECKPOINTS = "checkpoints.db"
@@ -62,6 +68,11 @@ def all_checks() -> tuple[Check, ...]:
 def all_engines() -> tuple[Engine, ...]:
     """Every engine adapter, sorted by name."""
     return tuple(sorted(_exposed(ENGINES, "engine"), key=lambda engine: str(engine.name)))
+
+
+def all_drafter_checks() -> tuple[DrafterCheck, ...]:
+    """Every check of a drafter's files, sorted by name."""
+    return tuple(sorted(_exposed(DRAFTER_CHECKS, "check"), key=lambda check: str(check.name)))
 
 
 def open_store(*, database: Path | None = None, transcripts: Path | None = None) -> MirroredStore:
@@ -133,6 +144,28 @@ def connect_operations(
     given = {} if grace_s is None else {"grace_s": grace_s}
     return RemoteOperations(
         host, target=target, clock=WallClock(), interpreter=interpreter, who=_who_asks(), sudo=sudo, **given
+    )
+
+
+def connect_host(
+    target: str,
+    *,
+    ssh_config: Path | None = None,
+    ssh_transport: SshTransport = "auto",
+    accept_new: bool = False,
+    ask_passphrase: AskPassphrase | None = None,
+    on_notice: Notice | None = None,
+) -> Host:
+    """Log in to `target`, to read files there. Raises as connect_operations."""
+    from specdoctor.transports.connect import connect
+
+    return connect(
+        target,
+        config_file=str(ssh_config) if ssh_config else None,
+        ssh_transport=ssh_transport,
+        accept_new=accept_new,
+        ask_passphrase=ask_passphrase,
+        on_notice=on_notice,
     )
 
 
@@ -286,6 +319,27 @@ def triaged(texts: Mapping[str, str], *, symptom: str) -> TriageDocument:
     from specdoctor.app.triage import triage
 
     return triage(texts, engines=all_engines(), checks=all_checks(), symptom=symptom)
+
+
+def model_files(host: Host, path: str, *, label: str) -> ModelFiles:
+    """A model's folder or GGUF file on a host; `label` is how the user wrote it. Raises CheckpointError."""
+    from specdoctor.app.model_files import ModelFiles
+
+    return ModelFiles(host, path, label=label)
+
+
+def wiring(
+    draft: ModelFiles,
+    target: ModelFiles,
+    *,
+    training: tuple[str, str] | None = None,
+    choice: EngineChoice | None = None,
+    method: str | None = None,
+) -> WiringDocument:
+    """A drafter's files judged against its target's. Raises CheckpointError and UsageError."""
+    from specdoctor.app.wiring import judge_wiring
+
+    return judge_wiring(draft, target, checks=all_drafter_checks(), training=training, choice=choice, method=method)
 
 
 def _engines(wanted: str | None) -> tuple[Engine, ...]:

@@ -19,6 +19,7 @@ from specdoctor.cli.replay import replay
 from specdoctor.cli.review import review, runs
 from specdoctor.cli.status import restore, status
 from specdoctor.cli.triage import triage
+from specdoctor.cli.wiring import wiring
 
 app = typer.Typer(
     cls=Guarded,
@@ -52,6 +53,7 @@ def main(
       specdoctor doctor ssh://gpu-7                            what is possible there
       specdoctor investigate ssh://gpu-7 --symptom "..."       find the cause
       specdoctor triage server.log                             judge files, no SSH
+      specdoctor wiring --draft DIR --target DIR               is the drafter fed what it was trained on
     """
 
 
@@ -68,6 +70,7 @@ app.command()(checks)
 app.command()(playbooks)
 app.command()(probe)
 app.command()(triage)
+app.command()(wiring)
 app.command()(breakeven)
 app.command()(compare)
 app.add_typer(lab.app, name="lab")

@@ -26,6 +26,10 @@ class UsageError(SpecdoctorError):
     exit_code = 2
 
 
+class CheckpointError(UsageError):
+    """A model's files are missing, cannot be read, or are damaged; nothing in them was executed."""
+
+
 class TargetError(SpecdoctorError):
     """The host or the server under study could not be reached, or is down."""
 

@@ -1,0 +1,174 @@
+"""specdoctor wiring: is a drafter fed the states it was trained on, and is its checkpoint whole?"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from specdoctor.cli import options as opt
+from specdoctor.cli.output import print_json, print_text, width
+from specdoctor.core.errors import EXIT_INCONCLUSIVE, EXIT_OK, UsageError
+
+if TYPE_CHECKING:
+    from specdoctor.app.wiring import Captured, WiringDocument, WiringFinding
+    from specdoctor.drafter.comparison import EngineChoice
+
+DRAFT_HELP = "Folder of the drafter (config.json and .safetensors), or a GGUF file; here, or on a host as HOST:DIR."
+TRAINING_HELP = "What it was trained on, where it does not lie with the drafter: the trainer's run file or provenance."
+
+
+def wiring(
+    draft: Annotated[str, typer.Option("--draft", metavar="DIR|HOST:DIR", help=DRAFT_HELP, show_default=False)],
+    target: Annotated[
+        str,
+        typer.Option("--target", metavar="DIR|HOST:DIR", help="Folder of the target, likewise.", show_default=False),
+    ],
+    training: Annotated[
+        str | None, typer.Option("--training", metavar="FILE", help=TRAINING_HELP, show_default=False)
+    ] = None,
+    engine: Annotated[
+        str | None,
+        typer.Option(
+            "--engine",
+            metavar="NAME",
+            help="The engine that serves it: sglang, vllm, llamacpp, trtllm.",
+            show_default=False,
+        ),
+    ] = None,
+    engine_version: Annotated[
+        str | None,
+        typer.Option(
+            "--engine-version",
+            metavar="VERSION",
+            help="Its version, such as 0.5.17; else the newest whose rules are known.",
+            show_default=False,
+        ),
+    ] = None,
+    runner: Annotated[
+        str | None,
+        typer.Option("--runner", metavar="v1|v2", help="vLLM's model runner, if you know it.", show_default=False),
+    ] = None,
+    method: Annotated[
+        str | None,
+        typer.Option(
+            "--method",
+            metavar="NAME",
+            help="The speculative algorithm asked for, to be compared with the checkpoint.",
+            show_default=False,
+        ),
+    ] = None,
+    accept_new_host_key: opt.AcceptNew = False,
+    ssh_config: opt.SshConfig = None,
+    ssh: opt.Ssh = None,
+    targets: opt.TargetsFile = None,
+    json: opt.Json = False,
+) -> None:
+    """Compare the states a drafter was trained on with those that an engine version hands it.
+
+    Reads config.json, the headers of the weights and small tensors, by range: no weights are loaded, nothing is run.
+    States are written embed, or out(i) for the output of zero-based layer i.
+
+    Exit code: 0 a cause or healthy, 3 not enough evidence in these files, 2 a file is missing or damaged.
+
+    \b
+    Examples:
+      specdoctor wiring --draft ./head --target ./model --engine sglang --engine-version 0.5.12
+      specdoctor wiring --draft gpu-7:/models/head --target gpu-7:/models/base --training run.yaml --engine vllm --json
+      specdoctor wiring --draft head.gguf --target base.gguf --engine llamacpp
+    """
+    from specdoctor import assembly
+    from specdoctor.app.wiring import as_json
+    from specdoctor.cli.places import hosts
+    from specdoctor.core.model import Verdict
+    from specdoctor.drafter.records.table import LARGEST_BYTES
+
+    choice = chosen(engine, engine_version, runner)
+    with hosts(
+        targets_file=targets, accept_new=accept_new_host_key, ssh_config=ssh_config, ssh_transport=ssh
+    ) as reachable:
+        record = (training, reachable.text(training, limit=LARGEST_BYTES)) if training is not None else None
+        document = assembly.wiring(
+            reachable.files(draft), reachable.files(target), training=record, choice=choice, method=method
+        )
+    if json:
+        print_json(as_json(document))
+    else:
+        print_text(document_text(document))
+    raise typer.Exit(EXIT_INCONCLUSIVE if document.verdict is Verdict.NOT_ENOUGH_EVIDENCE else EXIT_OK)
+
+
+def chosen(engine: str | None, version: str | None, runner: str | None) -> EngineChoice | None:
+    """The engine asked about. Raises UsageError for one that is not known, a version that is none, another runner."""
+    from specdoctor.core.faults import nearest
+    from specdoctor.drafter.comparison import EngineChoice
+    from specdoctor.drafter.rules.table import ENGINES
+
+    if engine is None:
+        if version is not None or runner is not None:
+            raise UsageError("a version or runner without its engine", next_step=f"add --engine {'|'.join(ENGINES)}")
+        return None
+    if engine not in ENGINES:
+        raise UsageError(
+            f"--engine {engine}: the rules of this engine are not known{nearest(engine, ENGINES)}",
+            next_step=f"known are {', '.join(ENGINES)}",
+        )
+    rules = ENGINES[engine]
+    if version is not None and rules.release(version) is None:
+        raise UsageError(f"--engine-version {version}: this is no version", next_step=f"write one like {rules.newest}")
+    if runner is not None and runner not in rules.runners:
+        has = f"it has {', '.join(rules.runners)}" if rules.runners else "it has only one"
+        raise UsageError(f"--runner {runner}: {rules.title} has no such runner", next_step=has)
+    return EngineChoice(name=engine, version=version or rules.newest, runner=runner)
+
+
+def document_text(document: WiringDocument) -> str:
+    """For people: the verdict, one table of states, each finding with what it rests on, whether a trial is possible."""
+    from specdoctor.render.layout import columns
+
+    parts = [_laid_out([("verdict", document.headline)])]
+    if document.captured:
+        rows = [("trained on", _states(document.trained), "", document.trained_by or "no record was found")]
+        if document.configured is not None:
+            rows.append(("configured", str(list(document.configured.ids)), "", document.configured.key))
+        rows += [_captured_row(row, document.trained) for row in document.captured if row.asked]
+        rows.append(("elsewhere it would get", "", "", ""))
+        rows += [_captured_row(row, document.trained) for row in document.captured if not row.asked]
+        parts.append(columns(("", "states", "as trained", "from"), rows, width=width()))
+    parts += [_laid_out(_finding_rows(finding)) for finding in document.findings]
+    if not document.trial.loads:
+        parts.append(_laid_out([("trial", _misfit(document))]))
+    return "\n\n".join(parts)
+
+
+def _captured_row(row: Captured, trained: tuple[str, ...] | None) -> tuple[str, str, str, str]:
+    label = f"captured by {row.label}" if row.asked else f"  {row.label}"
+    same = "" if trained is None else "yes" if row.states == trained else "no"
+    source = row.source + (f" ({row.doubt})" if row.doubt else "")
+    return label, _states(row.states, none="cannot serve it"), same, source
+
+
+def _states(states: tuple[str, ...] | None, *, none: str = "not known") -> str:
+    return none if states is None else " ".join(states)
+
+
+def _finding_rows(finding: WiringFinding) -> list[tuple[str, str]]:
+    rows: list[tuple[str, str]] = [(finding.status, f"{finding.cause}: {finding.claim}")]
+    for cited in finding.evidence:
+        place = f"{cited.source}:{cited.line}" if cited.line is not None else cited.source
+        key = f"  {cited.key}" if cited.key else ""
+        rows.append(("", f"{place}{key}  {cited.quote}"))
+    rows += [("  would tell", finding.next_check)] if finding.next_check else []
+    return rows + ([("  fix", finding.fix)] if finding.fix else [])
+
+
+def _misfit(document: WiringDocument) -> str:
+    rows = [row for row in document.trial.shapes if row.answer == "differs"]
+    differs = "; ".join(f"{row.name}: drafter {row.drafter}, target {row.target}" for row in rows)
+    return f"this drafter cannot be tried on this target: {differs}"
+
+
+def _laid_out(rows: list[tuple[str, str]]) -> str:
+    from specdoctor.render.layout import labelled
+
+    return "\n".join(line for label, text in rows for line in labelled(label, text, label_width=13, width=width()))

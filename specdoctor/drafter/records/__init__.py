@@ -1,0 +1,1 @@
+"""What a drafter was trained on, as its training left it written: one file for each form of record."""

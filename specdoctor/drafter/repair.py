@@ -1,0 +1,69 @@
+"""What brings the wiring right: other ids, another place for them, another version, or training again."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from specdoctor.drafter.capture import TargetShape, captured, ids_for
+from specdoctor.drafter.rules.rule import EngineRules, Rule, rule_for
+from specdoctor.drafter.rules.table import ENGINES
+from specdoctor.drafter.states import entry_of, in_words
+
+
+def repair(
+    trained: tuple[str, ...],
+    engine: str,
+    version: str,
+    runner: str | None,
+    config: Mapping[str, Any],
+    target: TargetShape,
+) -> str:
+    """A sentence for this version, else the first later version that can serve the wiring, else retraining."""
+    rules = ENGINES[engine]
+    chosen = rule_for(rules, version, runner or rules.default_runner(version))
+    here = _ids_here(chosen.rule, trained, target) if chosen is not None else None
+    if here is not None and rules.from_checkpoint:
+        key, ids = here
+        again = ", make the GGUF file again" if rules.builds else ""
+        return (
+            f"write {key} {list(ids)} in the drafter's config.json{again}; {rules.title} {version} then captures them"
+        )
+    if here is not None:
+        return f"set eagle3_layers_to_capture {sorted(here[1])} in the YAML of {rules.title}"
+    parts = [f"{rules.title} {version} cannot capture {in_words(trained)}"]
+    later = _later(rules, version, runner, trained, target)
+    if later is not None:
+        release, key, ids = later
+        parts.append(f"{release} or later can, with {key} {list(ids)}")
+    if chosen is not None:
+        got = captured(chosen.rule, config, target)
+        retrain = f"train it again on {in_words(got.states)}" if got.states and not got.fails else "train it again"
+        parts.append(f"or {retrain}, which this version captures")
+    return "; ".join(parts)
+
+
+def _ids_here(rule: Rule, trained: tuple[str, ...], target: TargetShape) -> tuple[str, tuple[int, ...]] | None:
+    """Key and ids that make this rule capture the trained states."""
+    entries = [entry_of(state) for state in trained]
+    for lookup in rule.lookups:
+        if lookup.shift == 0 and not lookup.key.startswith(("dflash", "eagle3.")):
+            ids = ids_for(rule, entries, target, key=lookup.key)
+            if ids is not None:
+                return lookup.key, ids
+    if not rule.lookups and rule.convention.shift and rule.first_entry == 0:
+        return "", tuple(entry - rule.convention.shift for entry in entries)
+    return None
+
+
+def _later(
+    engine: EngineRules, version: str, runner: str | None, trained: tuple[str, ...], target: TargetShape
+) -> tuple[str, str, tuple[int, ...]] | None:
+    read = engine.release(version)
+    for rule in engine.rules:
+        if read is None or rule.first <= read[0] or (runner is not None and rule.runner not in (None, runner)):
+            continue
+        found = _ids_here(rule, trained, target)
+        if found is not None:
+            return f"{engine.title} " + ".".join(map(str, rule.first)), *found
+    return None

@@ -1,0 +1,1 @@
+"""Which target states each engine captures for a drafter, by version: one file of data for an engine."""

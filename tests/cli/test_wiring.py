@@ -1,0 +1,190 @@
+"""`specdoctor wiring` as a user types it: its JSON, its exit codes, its table, and what it costs."""
+
+from __future__ import annotations
+
+import json
+import os
+import struct
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from specdoctor.cli.places import Place, place_of
+from specdoctor.core.errors import UsageError
+from tests.cli.conftest import Command, document
+from tests.drafter.folders import gguf_head, head_config, head_tensors, put_head, put_target
+
+LARGE = 60 << 30
+MEMORY_KB = 150 * 1024
+CPU_S = 2.0
+
+
+@pytest.fixture
+def pair(folder: Path) -> Path:
+    """A head of ids [1, 5, 8], its target, and a record of out(1), out(5), out(8)."""
+    put_head(folder / "head")
+    put_target(folder / "target")
+    (folder / "record.yaml").write_text("trained_on: [out(1), out(5), out(8)]\n")
+    return folder
+
+
+PAIR = ("wiring", "--draft", "head", "--target", "target")
+RECORD = ("--training", "record.yaml")
+
+
+@pytest.mark.usefixtures("pair")
+def test_a_cause_as_json(specdoctor: Command) -> None:
+    result = specdoctor(*PAIR, *RECORD, "--engine", "vllm", "--engine-version", "0.32.0", "--runner", "v1", "--json")
+    found: Any = document(result)
+    assert result.exit_code == 0
+    assert list(found) == ["schema", "trained", "configured", "captured", "verdict", "findings"]
+    assert found["schema"] == "specdoctor.wiring/1"
+    assert found["trained"] == ["out(1)", "out(5)", "out(8)"]
+    assert found["configured"] == {"key": "eagle_config.eagle_aux_hidden_state_layer_ids", "ids": [1, 5, 8]}
+    assert next(iter(found["captured"].items())) == ("vllm 0.32.0", ["out(0)", "out(4)", "out(7)"])
+    assert found["verdict"] == "cause"
+    finding = found["findings"][0]
+    assert set(finding) == {"cause", "status", "role", "confidence", "claim", "evidence", "next_check", "fix"}
+    assert (finding["cause"], finding["status"], finding["role"]) == ("WIRE-1", "supported", "explains")
+    assert "each state 1 layer earlier" in finding["claim"]
+    for cited in finding["evidence"]:
+        lines = Path(cited["source"]).read_text().split("\n")
+        assert cited["key"].rsplit(".", 1)[-1] in lines[cited["line"] - 1]
+    assert {"sglang 0.5.23", "llamacpp b11434", "trtllm 1.4.0"} <= set(found["captured"])
+
+
+@pytest.mark.usefixtures("pair")
+@pytest.mark.parametrize(
+    ("words", "verdict", "exit_code"),
+    [
+        ((*RECORD, "--engine", "sglang", "--engine-version", "0.5.17"), "healthy", 0),
+        (("--engine", "sglang", "--engine-version", "0.5.17"), "not-enough-evidence", 3),
+        (RECORD, "not-enough-evidence", 3),
+        ((*RECORD, "--engine", "sglang", "--engine-version", "0.5.17+local.patch"), "not-enough-evidence", 3),
+        ((*RECORD, "--engine", "trtllm", "--engine-version", "1.3.0"), "not-enough-evidence", 3),
+    ],
+)
+def test_verdicts_and_exit_codes(specdoctor: Command, words: tuple[str, ...], verdict: str, exit_code: int) -> None:
+    result = specdoctor(*PAIR, *words, "--json")
+    assert (document(result)["verdict"], result.exit_code) == (verdict, exit_code)
+
+
+@pytest.mark.usefixtures("pair")
+def test_the_table_for_people(specdoctor: Command) -> None:
+    result = specdoctor(*PAIR, *RECORD, "--engine", "vllm", "--engine-version", "0.32.0", "--runner", "v2")
+    assert result.exit_code == 0
+    assert "trained on" in result.stdout
+    assert "captured by vllm 0.32.0" in result.stdout
+    assert "its defaults" in result.stdout
+    assert "elsewhere it would get" in result.stdout
+
+
+def test_a_record_beside_the_drafter_is_found(pair: Path, specdoctor: Command) -> None:
+    (pair / "head" / "train").mkdir()
+    (pair / "head" / "train" / "run.yaml").write_text("states: {hidden_states: [0, 6, 9]}\n")
+    found: Any = document(specdoctor(*PAIR, "--engine", "sglang", "--engine-version", "0.5.17", "--json"))
+    assert found["trained"] == ["embed", "out(5)", "out(8)"]
+    assert found["verdict"] == "cause"
+    assert found["findings"][0]["evidence"][0]["source"] == "head/train/run.yaml"
+    assert "SGLang 0.5.20 or later can" in found["findings"][0]["fix"]
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (("--engine", "sglnag"), "sglang"),
+        (("--engine-version", "0.5.17"), "without its engine"),
+        (("--engine", "sglang", "--engine-version", "new"), "this is no version"),
+        (("--engine", "vllm", "--runner", "v3"), "no such runner"),
+        (("--training", "nothing.yaml"), "nothing.yaml: there is no such"),
+        (("--training", "head/config.json"), "which states the drafter was trained on"),
+        (("--draft", "nowhere"), "nowhere: there is no such folder"),
+    ],
+)
+@pytest.mark.usefixtures("pair")
+def test_wrong_usage_is_one_message(specdoctor: Command, words: tuple[str, ...], says: str) -> None:
+    result = specdoctor(*PAIR, *words)
+    assert result.exit_code == 2
+    assert says in result.stderr
+    assert "next" in result.stderr
+    assert "Traceback" not in result.stderr
+
+
+def test_a_gguf_head_is_served_by_llamacpp_only(pair: Path, specdoctor: Command) -> None:
+    (pair / "head.gguf").write_bytes(gguf_head([2, 6, 9], head_tensors(), head_config(), ["a", "b"]))
+    words = ("wiring", "--draft", "head.gguf", "--target", "target", *RECORD, "--engine")
+    good: Any = document(specdoctor(*words, "llamacpp", "--json"))
+    assert good["configured"] == {"key": "eagle3.target_layers", "ids": [2, 6, 9]}
+    assert good["verdict"] == "healthy"
+    assert specdoctor(*words, "vllm").exit_code == 2
+
+
+def measured(*words: str, folder: Path) -> tuple[dict[str, Any], int, float]:
+    """The JSON of a command run in a process of its own, its peak memory in KiB and its processor time in seconds."""
+    command = [sys.executable, "-m", "specdoctor", *words, "--json"]
+    process = subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE)
+    assert process.stdout is not None
+    text = process.stdout.read()
+    _, _, usage = os.wait4(process.pid, 0)
+    process.stdout.close()
+    return json.loads(text), usage.ru_maxrss, usage.ru_utime + usage.ru_stime
+
+
+def large_target(folder: Path) -> None:
+    """A target of 60 GB that is almost all hole, with as many tensors as a large mixture of experts has."""
+    header: dict[str, Any] = {}
+    shape, size = [2048, 7168], 2048 * 7168 * 2
+    count = LARGE // size
+    for i in range(count):
+        name = f"model.layers.{i // 40}.mlp.experts.{i % 40}.up_proj.weight"
+        header[name] = {"dtype": "BF16", "shape": shape, "data_offsets": [i * size, (i + 1) * size]}
+    text = json.dumps(header).encode()
+    with (folder / "model.safetensors").open("wb") as file:
+        file.write(struct.pack("<Q", len(text)) + text)
+        file.truncate(8 + len(text) + count * size)
+
+
+def test_a_checkpoint_of_60_gb_costs_neither_memory_nor_time(pair: Path) -> None:
+    large_target(pair / "target")
+    words = (*PAIR, *RECORD, "--engine", "sglang", "--engine-version", "0.5.17")
+    found, peak_kb, cpu_s = measured(*words, folder=pair)
+    assert found["verdict"] == "healthy"
+    assert peak_kb < MEMORY_KB
+    assert cpu_s < CPU_S
+
+
+def test_a_drafter_of_60_gb_costs_neither_memory_nor_time(pair: Path) -> None:
+    with (pair / "head" / "model.safetensors").open("r+b") as file:
+        file.truncate(LARGE)
+    found, peak_kb, cpu_s = measured(*PAIR, *RECORD, "--engine", "sglang", folder=pair)
+    assert found["verdict"] == "healthy"
+    assert peak_kb < MEMORY_KB
+    assert cpu_s < CPU_S
+
+
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [
+        ("/models/head", ("local:", "/models/head")),
+        ("head", ("local:", "./head")),
+        ("./a:b", ("local:", "./a:b")),
+        ("gpu-7:/models/head", ("gpu-7", "/models/head")),
+        ("ml@gpu-7:head", ("ml@gpu-7", "head")),
+        ("[::1]:/models/head", ("[::1]", "/models/head")),
+        ("ssh://ml@gpu-7:2222/models/head", ("ssh://ml@gpu-7:2222", "/models/head")),
+        ("local:/models/head", ("local:", "/models/head")),
+    ],
+)
+def test_places_are_read_as_users_write_them(text: str, place: tuple[str, str]) -> None:
+    found = place_of(text)
+    assert isinstance(found, Place)
+    assert (found.host, found.path) == place
+
+
+@pytest.mark.parametrize("text", ["", "gpu-7:", "ssh://gpu-7", "ssh:///models"])
+def test_a_place_without_a_folder_is_refused(text: str) -> None:
+    with pytest.raises(UsageError):
+        place_of(text)
