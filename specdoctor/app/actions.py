@@ -9,6 +9,7 @@ from pathlib import Path, PurePosixPath
 from specdoctor.analysis.figure import FigureError
 from specdoctor.analysis.recall import read_recall
 from specdoctor.analysis.symptom import read_symptom
+from specdoctor.app.bench_flags import failures_text
 from specdoctor.app.bounding import computed, known
 from specdoctor.app.by_hand import recognise
 from specdoctor.app.control import compared, control_requests
@@ -374,7 +375,8 @@ def _bench(run: Run, action: str, move: Bench) -> Outcome:
     evidence = run.record(
         action=action,
         source="bench",
-        summary=f"{launch.label}: {figures}; {measurement.requests} requests, {measurement.failed} failed",
+        summary=f"{launch.label}: {figures}; {measurement.requests} requests"
+        + (f"; {failures_text(measurement.failures, len(record.requests))}" if measurement.failed else ", 0 failed"),
         artefact="bench.json",
         content=record.model_dump_json(),
         data={"launch": launch.label, "flags": list(measurement.flags)},
@@ -408,7 +410,8 @@ def _plan(run: Run, action: str, move: Bench) -> BenchPlan:
         form=settings.form,
         concurrency=move.concurrency,
         requests=control_requests(run.ledger, requests) if move.control else requests,
-        warmup=max(settings.warmup, min(move.concurrency, 8)),
+        warmup=(warmup := max(settings.warmup, min(move.concurrency, 8))),
+        warmup_most=3 * warmup,
         max_new_tokens=settings.max_new_tokens,
         own_command=() if move.control else settings.bench_command,
         log_path=view.log_path,

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from specdoctor.analysis.interval import Estimate, Unit, between, exact, from_error
 from specdoctor.analysis.pooling import RequestCounts, pooled_accept_length, pooled_conditional
 from specdoctor.analysis.stats import bootstrap_ratio
+from specdoctor.app.bench_flags import failures, flags
 from specdoctor.core.measurement import BenchPlan, BenchRecord, Measurement, RequestRecord
 from specdoctor.core.server import DecodeWindow, SpecSetting
 
@@ -25,8 +26,14 @@ def measure(
     plan: BenchPlan,
     record: BenchRecord,
 ) -> Measurement:
-    """Figures of one bench. Failed requests, and those too short to time, stay out of every average and are counted."""
-    good = [r for r in record.requests if r.ok and decode_time_s(r) is not None]
+    """Figures of one bench. Failed requests, and those too short to time, stay out of every average and are counted.
+
+    A bench that was stopped has no figures: what ended before is no fair part of the load that was planned.
+    """
+    timed = [r for r in record.requests if r.ok and decode_time_s(r) is not None]
+    counts = failures([r for r in record.requests if not r.ok or decode_time_s(r) is None])
+    told = flags(timed, plan, record, spec, counts)
+    good = [] if record.stopped else timed
     return Measurement(
         id=measurement_id,
         launch=launch,
@@ -35,7 +42,9 @@ def measure(
         concurrency=plan.concurrency,
         source="bench",
         requests=len(good),
-        failed=len(record.requests) - len(good),
+        failed=len(record.requests) - len(timed),
+        failures=counts,
+        stopped=record.stopped or "",
         throughput=decode_throughput(good) if plan.concurrency == 1 else total_throughput(good),
         request_throughput=request_throughput(good) if plan.concurrency == 1 else decode_throughput(good),
         accept_length=accept_length(good, spec=spec),
@@ -45,7 +54,7 @@ def measure(
         prompt_set=f"{plan.prompt_set.name} ({plan.prompt_set.digest[:8]}), {plan.form} form, temperature "
         f"{plan.temperature:g}, at most {plan.max_new_tokens} tokens",
         cached_requests=sum(1 for r in good if (r.cached_tokens or 0) > (r.prompt_tokens or 0) // 2),
-        flags=_flags(good, plan, record, spec),
+        flags=told,
         evidence=evidence,
     )
 
@@ -162,22 +171,6 @@ def _ratio(pairs: Sequence[tuple[float, float]], unit: Unit, estimator: str) -> 
         return between(found.value, 0.0, 2 * found.value, unit, estimator=f"{estimator}; one request", n=1)
     df = max(found.n - 1.0, 1.0)
     return from_error(found.value, error, unit, estimator=estimator, n=found.n, df=df, floor=0.0)
-
-
-def _flags(good: Sequence[RequestRecord], plan: BenchPlan, record: BenchRecord, spec: SpecSetting) -> tuple[str, ...]:
-    flags: list[str] = []
-    if not record.warmed_up:
-        flags.append("not warmed up")
-    if record.stopped:
-        flags.append(f"stopped early: {record.stopped}")
-    if spec.on and good and all(r.verify_ct is None for r in good):
-        flags.append("no counts per request")
-    wall = max(record.ended_at - record.started_at, 1e-9)
-    if record.client_cpu_s > 0.8 * wall:
-        flags.append("client near its own limit")
-    if plan.concurrency > len(good):
-        flags.append("fewer requests than clients")
-    return tuple(flags)
 
 
 def traffic_measurement(

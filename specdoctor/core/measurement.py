@@ -28,11 +28,13 @@ class PromptSet(Frozen):
 
 
 class BenchPlan(Frozen):
-    """A closed-loop load: `concurrency` clients, each sending its next request when the last has ended.
+    """A load on one server. Closed loop: `concurrency` clients, each sending its next request when the last has ended.
+    Open loop, where `rate_per_s` is given: requests come in at random (Poisson, by `seed`), whatever becomes of others.
 
-    `form` is how the prompt is sent: `chat` (the model's template, by the chat endpoint) or `generate`.
-    `warmup` requests run first, at the same concurrency, and are kept out of the figures. `run` and `action` make the
-    plan idempotent: given twice, it is carried out once.
+    `form` is how the prompt is sent: `chat` (the model's template, by the chat endpoint) or `generate`. `warmup`
+    requests run first, at the same concurrency, and are kept out of the figures; more of them, up to `warmup_most` in
+    all, until two rounds in a row are equally fast. `ignore_eos` makes each answer `max_new_tokens` long. `run` and
+    `action` make the plan idempotent: given twice, it is carried out once.
     """
 
     run: str = "unnamed"
@@ -45,7 +47,11 @@ class BenchPlan(Frozen):
     concurrency: int
     requests: int
     warmup: int
+    warmup_most: int = 0
+    rate_per_s: float | None = None
+    seed: int = 0
     max_new_tokens: int
+    ignore_eos: bool = False
     temperature: float = 0.0
     request_timeout_s: float = 300.0
     own_command: tuple[str, ...] = ()
@@ -55,7 +61,9 @@ class BenchPlan(Frozen):
 class RequestRecord(Frozen):
     """One request as the client on the host saw it; times in seconds on the host's monotonic clock.
 
-    `tokens_first_chunk` are the tokens that came with the first non-empty chunk, None if the server does not say.
+    `error` begins with its kind: timeout, http NNN, connection, broken stream, server error, stopped.
+    `tokens_first_chunk` are the tokens that came with the first non-empty chunk, None if the server does not say;
+    `most_tokens_chunk` those of the fullest later one. `gap_..._ms` are times between chunks, not between tokens.
     `verify_ct`, `correct_drafts`, `histogram` are the server's own counts for this request, None where it gives none.
     """
 
@@ -78,22 +86,38 @@ class RequestRecord(Frozen):
     proposed_drafts: int | None = None
     histogram: tuple[int, ...] | None = None
     text_digest: str | None = None
+    most_tokens_chunk: int | None = None
+    gap_p50_ms: float | None = None
+    gap_p99_ms: float | None = None
+    gap_max_ms: float | None = None
 
 
 class BenchRecord(Frozen):
-    """Raw outcome of a bench: all requests, failed ones included, and the log lines written meanwhile."""
+    """Raw outcome of a bench: all requests, failed ones included, and the log lines written meanwhile.
+
+    `started_at` and `ended_at` are the host's wall clock, `wall_s` is its monotonic one; `clock_jump_s` is how far the
+    former was moved against the latter. `warmup_drift` is the relative change of the step between the last two rounds
+    of the warm-up. `late_s`: how late the client sent a request at worst. `stopped` says why it ended before its plan.
+    """
 
     action: str
     started_at: float
     ended_at: float
+    wall_s: float | None = None
+    clock_jump_s: float = 0.0
     warmed_up: bool
+    warmup_requests: int = 0
     warmup_failed: int = 0
+    warmup_drift: float | None = None
+    late_s: float = 0.0
     requests: tuple[RequestRecord, ...]
     log: str = ""
     client_cpu_s: float = 0.0
     own_output: str | None = None
     own_exit_code: int | None = None
     stopped: str | None = None
+    metrics_before: str | None = None
+    metrics_after: str | None = None
 
 
 class WatchRecord(Frozen):
@@ -115,7 +139,9 @@ class Measurement(Frozen):
 
     `throughput` (tok/s): decode speed of one request at concurrency 1, all requests together above it; the estimator
     says which. `source` control: the original measured again after it was put back. `step` (ms): one target forward,
-    that is one cycle under speculation. `conditional` lists the conditional acceptance per draft position.
+    that is one cycle under speculation. `conditional` lists the conditional acceptance per draft position. `failed`
+    counts requests that are in no figure, `failures` by what became of them; `stopped` says why a bench ended early: it
+    has no figures then, however many of its requests had ended.
     `fingerprint` names facts of host, GPUs, software, settings and workload: the state that the figures belong to.
     """
 
@@ -127,6 +153,8 @@ class Measurement(Frozen):
     source: Literal["bench", "traffic", "log", "control"]
     requests: int
     failed: int = 0
+    failures: dict[str, int] = Field(default_factory=dict)
+    stopped: str = ""
     throughput: Estimate | None = None
     request_throughput: Estimate | None = None
     accept_length: Estimate | None = None

@@ -187,6 +187,8 @@ class RemoteOperations:
 
 def _bench_limit_s(plan: BenchPlan) -> float:
     """The longest that a bench can take if every request ran into its time limit, bounded."""
-    rounds = math.ceil(plan.requests / plan.concurrency) + math.ceil(plan.warmup / plan.concurrency) + 1
+    rounds = math.ceil(max(plan.warmup, plan.warmup_most) / plan.concurrency) + 2
+    rounds += math.ceil(plan.requests / plan.concurrency) if plan.rate_per_s is None else 1
+    coming_s = 2.0 * plan.requests / plan.rate_per_s if plan.rate_per_s else 0.0
     own = OWN_COMMAND_LIMIT_S if plan.own_command else 0.0
-    return min(LONGEST_BENCH_S, rounds * plan.request_timeout_s + own + CALL_TIMEOUT_S)
+    return min(LONGEST_BENCH_S, rounds * plan.request_timeout_s + coming_s + own + CALL_TIMEOUT_S)

@@ -36,7 +36,9 @@ def request(
     return base.model_copy(update=other)
 
 
-def measured(requests: list[RequestRecord], spec: SpecSetting = CHAIN, concurrency: int = 1) -> Measurement:
+def measured(
+    requests: list[RequestRecord], spec: SpecSetting = CHAIN, concurrency: int = 1, **course: object
+) -> Measurement:
     plan = BenchPlan(
         action="A1",
         server=SERVER,
@@ -50,6 +52,7 @@ def measured(requests: list[RequestRecord], spec: SpecSetting = CHAIN, concurren
         max_new_tokens=200,
     )
     record = BenchRecord(action="A1", started_at=0.0, ended_at=9.0, warmed_up=True, requests=tuple(requests))
+    record = record.model_copy(update=course)
     return measure(measurement_id="M1", evidence="E1", launch="l", launch_key="k", spec=spec, plan=plan, record=record)
 
 
@@ -74,10 +77,65 @@ def test_surplus_drafts_of_the_last_step_count_for_the_accept_length_only() -> N
 
 
 def test_failed_and_untimed_requests_are_counted_apart() -> None:
-    broken = request(1, ok=False, error="HTTP 503")
+    broken = request(1, ok=False, error="http 503: the queue is full")
     one_chunk = request(2, chunks=1, t_last=0.1)
     m = measured([request(0), request(3), broken, one_chunk])
     assert (m.requests, m.failed) == (2, 2)
+    assert m.failures == {"refused as too busy (503)": 1, "too short to be timed": 1}
+
+
+KINDS = {
+    "http 429: queue full": "refused as too busy (429)",
+    "http 500: oops": "refused (http 500)",
+    "timeout: no end after 300 s": "ran into the time limit",
+    "connection: ECONNREFUSED: the server cannot be reached": "lost or without a connection",
+    "broken stream: it ended without a finish reason": "broken off without an end",
+    "server error: out of memory": "ended with a server error",
+    "stopped: the bench was stopped": "unfinished when the bench was stopped",
+}
+
+
+def test_every_kind_of_failure_is_counted_apart_and_said() -> None:
+    bad = [request(i, ok=False, error=error, t_last=900.0) for i, error in enumerate(KINDS, start=10)]
+    alone, among = measured([request(0), request(1)]), measured([request(0), *bad, request(1)])
+    assert among.failures == dict.fromkeys(KINDS.values(), 1)
+    for name in ("throughput", "request_throughput", "accept_length", "step", "ttft_ms", "conditional"):
+        assert getattr(among, name) == getattr(alone, name), name
+    told = " ".join(among.flags)
+    assert "7 of 9 requests are in no figure" in told
+    assert all(f"1 {kind}" in told for kind in KINDS.values())
+    assert "less load than was planned" in told
+    assert not any("in no figure" in flag for flag in alone.flags)
+
+
+def test_a_bench_that_was_stopped_is_averaged_into_nothing() -> None:
+    stopped = "the server process 7 ended during the bench"
+    m = measured([request(0), request(1), request(2, ok=False, error="connection: reset")], stopped=stopped)
+    assert (m.throughput, m.step, m.accept_length, m.ttft_ms, m.requests) == (None, None, None, None, 0)
+    assert m.stopped == stopped
+    assert m.flags[0].startswith(f"stopped early: {stopped}; the 2 requests that had ended")
+
+
+def test_a_clock_that_was_set_is_said_and_moves_no_figure() -> None:
+    fair = [request(0), request(1)]
+    set_back = measured(fair, started_at=9e9, ended_at=9e9 - 3600.0, wall_s=6.0, clock_jump_s=-3606.0)
+    assert set_back.throughput == measured(fair).throughput
+    assert "clock was set by -3606 s" in " ".join(set_back.flags)
+    assert not any("clock" in flag or "limit" in flag for flag in measured(fair, clock_jump_s=0.2).flags)
+
+
+def test_a_client_at_its_limit_and_a_warm_up_that_still_moves_are_said() -> None:
+    told = " ".join(measured([request(0), request(1)], client_cpu_s=5.5, wall_s=6.0, warmup_drift=-0.3).flags)
+    assert "client near its own limit" in told
+    assert "moved by -30% at the end of the warm-up" in told
+
+
+def test_requests_of_others_in_the_log_are_said() -> None:
+    posted = 'INFO: 10.0.0.1:5 - "POST /generate HTTP/1.1" 200 OK\n'
+    busy = "Decode batch. #running-req: 3, #token: 50, token usage: 0.01, gen throughput (token/s): 60\n"
+    assert "foreign traffic: at least 2" in " ".join(measured([request(0)], log=posted * 3).flags)
+    assert "foreign traffic: at least 2" in " ".join(measured([request(0)], log=busy).flags)
+    assert "foreign" not in " ".join(measured([request(0)], log=posted).flags)
 
 
 def test_baseline_has_accept_length_one_and_a_step_per_token() -> None:

@@ -86,7 +86,7 @@ def test_counts_are_exact(place: Workplace, python: str) -> None:
         assert request.finish == "length"
         assert request.t_first is not None
         assert request.t_last is not None
-        assert request.t_send < request.t_first < request.t_last
+        assert request.t_send < request.t_first <= request.t_last
     assert len({request.text_digest for request in record.requests}) == 1
     assert record.log.count("Prefill batch") == 5, "the log of the warm-up is not in it"
     assert server.log.read_text().count("Prefill batch") == 7
@@ -304,3 +304,15 @@ def test_an_error_inside_a_stream_is_the_servers_word() -> None:
         request.Answer().take({"error": {"message": "out of memory"}}, 1.0)
     with pytest.raises(ValueError, match="aborted: too long"):
         request.Answer().take({"meta_info": {"finish_reason": {"type": "abort", "message": "too long"}}}, 1.0)
+
+
+@pytest.mark.parametrize(("engine", "form"), [("sglang", "generate"), ("vllm", "chat"), ("llamacpp", "generate")])
+def test_a_fixed_length_is_asked_for_where_each_engine_takes_it(engine: str, form: str) -> None:
+    forms = loaded("parts.request_forms")
+    asked = {"engine": engine, "form": form, "model": "m", "max_new_tokens": 9, "temperature": 0.8}
+    _, natural = forms.request_for(asked, "x", {})
+    _, fixed = forms.request_for({**asked, "ignore_eos": True}, "x", {})
+    place = fixed["sampling_params"] if engine == "sglang" else fixed
+    assert place["ignore_eos"] is True
+    assert place["temperature"] == 0.8
+    assert "ignore_eos" not in json.dumps(natural)

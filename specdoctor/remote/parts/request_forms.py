@@ -12,8 +12,11 @@ VERIFY_KEYS = ("spec_verify_ct", "num_spec_steps")
 def request_for(plan: Dict[str, Any], text: str, extra: Dict[str, Any]) -> Tuple[str, Dict[str, Any]]:
     """(path, JSON body) of one streamed request."""
     engine, limit, temperature = plan["engine"], plan["max_new_tokens"], plan["temperature"]
+    extra = dict(extra, ignore_eos=True) if plan.get("ignore_eos") else extra
     if plan["form"] == "generate" and engine == "sglang":
         sampling = {"temperature": temperature, "max_new_tokens": limit}
+        if plan.get("ignore_eos"):
+            sampling["ignore_eos"] = extra.pop("ignore_eos")
         return "/generate", dict({"text": text, "sampling_params": sampling, "stream": True}, **extra)
     if plan["form"] == "generate" and engine == "llamacpp":
         body = {"prompt": text, "n_predict": limit, "temperature": temperature, "stream": True, "cache_prompt": False}
