@@ -10,6 +10,7 @@ WORKERS ?= 3
 E2E_WORKERS ?= 4
 ROUNDS ?= 10
 FIRST ?= 1
+WORLD ?= secret-in-argv
 ARGS ?=
 
 PIP := PIP_DISABLE_PIP_VERSION_CHECK=1 $(PY) -m pip --quiet --no-input --no-cache-dir
@@ -57,8 +58,8 @@ test: setup ## run the tests (ARGS="-k name" narrows, WORKERS=n for n processes)
 e2e: setup ## run the command line against practice hosts over real SSH (ARGS="-k name" narrows)
 	$(PY) -m pytest -n $(E2E_WORKERS) --dist loadfile tests/e2e $(ARGS)
 
-chaos: setup ## kill the controller and cut its link ROUNDS times in all phases (FIRST=n: seeds from n on)
-	CHAOS_ROUNDS=$(ROUNDS) CHAOS_FIRST=$(FIRST) $(PY) -m pytest -n $(WORKERS) --dist load -rP tests/e2e/test_chaos.py $(ARGS)
+chaos: setup ## kill the controller and cut its link ROUNDS times in all phases (FIRST=n: seeds from n on; WORLD=name)
+	CHAOS_ROUNDS=$(ROUNDS) CHAOS_FIRST=$(FIRST) CHAOS_WORLD=$(WORLD) $(PY) -m pytest -n $(WORKERS) --dist load -rP tests/e2e/test_chaos.py $(ARGS)
 
 lint: setup ## ruff, formatting, import contracts, mypy --strict
 	$(VENV)/bin/ruff check

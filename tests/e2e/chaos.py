@@ -21,7 +21,6 @@ from specdoctor.core.ledger import fold
 from tests.e2e.client import Client, Command, Ended, Events
 from tests.e2e.practice import Practice, Server, check_put_back, eventually
 
-WORLD = "secret-in-argv"
 SCALE = 0.05
 GRACE_S = 2.0
 BACK_S = 90.0

@@ -9,11 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.chaos import SCALE, WORLD, Link, Round
+from tests.e2e.chaos import SCALE, Link, Round
 from tests.e2e.client import Client
 from tests.e2e.practice import Practice
 
 ROUNDS = int(os.environ.get("CHAOS_ROUNDS", "10"))
+WORLD = os.environ.get("CHAOS_WORLD", "secret-in-argv")
 FIRST = int(os.environ.get("CHAOS_FIRST", "1"))
 
 
