@@ -1,6 +1,6 @@
 """Files that a live SGLang 0.5.17 server wrote, where they lie beside this repository.
 
-SPECDOCTOR_SHARED names the folder that holds `captured/`; else `../shared`. Speeds in them carry noise of up to 30 %, so
+SPECDOCTOR_SHARED names the folder that holds `captured/`; else `../shared`. Speeds in them carry noise of up to 30 %:
 only counts, shapes, settings and refusals are compared.
 """
 
