@@ -16,7 +16,7 @@ from specdoctor.app.control import compared, control_requests
 from specdoctor.app.fingerprint import bench_workload, fingerprint, traffic_workload
 from specdoctor.app.measuring import measure, traffic_measurement
 from specdoctor.app.prompts import built_in, chat_template, from_file, rendered
-from specdoctor.app.read_back import ReadBack, read_back, software_words
+from specdoctor.app.read_back import ReadBack, read_back
 from specdoctor.app.run import FACTS_ARTEFACT, Run
 from specdoctor.app.surroundings import surroundings_text
 from specdoctor.core import events as ev
@@ -44,6 +44,7 @@ from specdoctor.core.moves import (
 from specdoctor.core.operations import SnapshotRequest
 from specdoctor.core.redact import redact
 from specdoctor.core.server import ServerRef, ServerView, SpecSetting
+from specdoctor.core.software import software_words
 
 LEAST_READY_S = 1800.0
 RECENT_S = 180.0

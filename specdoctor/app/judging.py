@@ -174,6 +174,7 @@ def metric_of(measurement: Measurement, metric: str) -> Estimate | None:
     """A measurement's figure by the name a prediction uses."""
     figures = {
         "throughput_tok_s": measurement.throughput,
+        "request_throughput_tok_s": measurement.request_throughput,
         "accept_length": measurement.accept_length,
         "step_ms": measurement.step,
     }

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from specdoctor.app.fingerprint import software_of
 from specdoctor.app.run import Run
 from specdoctor.core.launch import LaunchChange
@@ -30,14 +28,3 @@ def read_back(run: Run, server: ServerRef | None, change: LaunchChange) -> ReadB
             software = software_of(view, facts) if change.other_software else {}
             return ReadBack(spec=view.spec, software=software)
     return ReadBack()
-
-
-def software_words(software: Mapping[str, str]) -> str:
-    """The engine in few words: version, and the commit of a checkout."""
-    version = software.get("engine.version", "version unknown")
-    commits = [
-        f"{key.partition('.')[2]} at {value.partition(' at ')[2][:12]}"
-        for key, value in sorted(software.items())
-        if key.startswith("package.") and " at " in value
-    ]
-    return ", ".join([version, *commits])

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pydantic import JsonValue
 
 from specdoctor.analysis.symptom import read_symptom
+from specdoctor.app.paying import what_would_pay
 from specdoctor.app.run import Run
 from specdoctor.app.verdict_lines import lines_of
 from specdoctor.core import events as ev
@@ -196,6 +197,7 @@ def _recommendation(run: Run, verdict: Verdict) -> ev.Recommendation | None:
             expected=_expected(winner),
             basis="measured",
             why=f"{winner.launch} is the fastest launch measured here ({winner.evidence})",
+            then=() if winner.spec.on else what_would_pay(ledger),
         )
     if verdict is not Verdict.CAUSE:
         return None
@@ -254,4 +256,6 @@ def _headline(run: Run, verdict: Verdict, causes: tuple[ev.CauseNamed, ...]) -> 
     if real and confirmed(run):
         named = ", ".join(c.cause for c in real)
         return f"{named} is real, and is not why it is slow; what is, stays open"
+    if confirmed(run) and run.ledger.by_key("finding:cycle") is not None:
+        return "speculation loses here; what makes its cycle long stays open"
     return "what was read and measured does not decide it"

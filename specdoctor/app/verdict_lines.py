@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from specdoctor.analysis.comparisons import Compared, comparisons
 from specdoctor.analysis.cycle import estimated_break_even, estimated_break_even_cycle
 from specdoctor.analysis.recall import RecalledFigure, recalled_figures
+from specdoctor.analysis.state_change import state_change
 from specdoctor.app.run import Run
 from specdoctor.core import events as ev
 from specdoctor.core.ledger import Ledger, left_to_do
@@ -25,7 +27,10 @@ def lines_of(
     missing: tuple[str, ...],
     recommendation: ev.Recommendation | None,
 ) -> Lines:
-    """(label, text) pairs: verdict, gain or loss, because, ruled out, not known, do now, cost, state of the server."""
+    """(label, text) pairs: verdict, gain or loss, because, ruled out, not known, do now, cost, state of the server.
+
+    Where there is something to say of them: launches compared, figures from memory, what has changed since, what then.
+    """
     ledger = run.ledger
     lines: list[tuple[str, str]] = [("verdict", f"{verdict.value.replace('-', ' ')}: {headline}")]
     lines += _gain(ledger)
@@ -37,15 +42,27 @@ def lines_of(
     if ruled_out:
         words = "; ".join(f"{h.id} {h.claim} ({_short(h.because)})" for h in ruled_out)
         lines.append(("ruled out", _cited(words, *(e for h in ruled_out for e in h.evidence))))
+    lines += [("compared", _cited(c.words, *c.evidence)) for c in comparisons(ledger) if _worth_a_line(ledger, c)]
     recalled = recalled_figures(ledger)
     if recalled:
         lines.append(("recalled", _recalled_words(ledger, recalled)))
+    changed = state_change(ledger)
+    if changed is not None:
+        lines.append(("since then", changed.words))
     if missing:
         lines.append(("not known", _not_known(ledger, missing)))
     lines.append(("do now", _do_now(run, recommendation)))
+    if recommendation is not None and recommendation.then:
+        lines.append(("then", "; ".join(recommendation.then)))
     lines.append(("cost", _cost(ledger)))
     lines.append(("server", _state(run)))
     return tuple(lines)
+
+
+def _worth_a_line(ledger: Ledger, compared: Compared) -> bool:
+    """Two installations always; speculation against none where its own line cannot say which is faster."""
+    slower = ledger.by_key("symptom:slower")
+    return compared.about == "installs" or (slower is not None and slower.status not in DECIDED)
 
 
 def _recalled_words(ledger: Ledger, recalled: tuple[RecalledFigure, ...]) -> str:

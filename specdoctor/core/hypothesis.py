@@ -11,13 +11,16 @@ from specdoctor.core.estimate import Estimate
 from specdoctor.core.model import Frozen, Status
 from specdoctor.core.server import Source, SpecSetting
 
-Metric = Literal["throughput_tok_s", "accept_length", "step_ms", "queue_requests", "reading"]
+Metric = Literal[
+    "throughput_tok_s", "request_throughput_tok_s", "accept_length", "step_ms", "queue_requests", "reading"
+]
 Operator = Literal[">=", ">", "<=", "<", "==", "!="]
 Answers = Literal["symptom", "exists", "explains"]
 Priority = Literal["high", "medium", "low"]
 
 UNITS: dict[str, str] = {
     "throughput_tok_s": "tok/s",
+    "request_throughput_tok_s": "tok/s",
     "accept_length": "tokens per target forward",
     "step_ms": "ms",
     "queue_requests": "requests",

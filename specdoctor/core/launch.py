@@ -9,6 +9,9 @@ from pydantic import Field, JsonValue
 from specdoctor.core.model import Frozen
 from specdoctor.core.server import KeeperRef, ServerRef
 
+START_MARK = "SPECDOCTOR_START"
+"""A variable that no engine reads: it numbers further starts of the same launch."""
+
 
 class LaunchChange(Frozen):
     """A difference against the ORIGINAL launch line: flags (with dashes) to set or remove, environment likewise.
@@ -28,6 +31,11 @@ class LaunchChange(Frozen):
     @property
     def is_original(self) -> bool:
         return not (self.words or self.set_flags or self.remove_flags or self.set_env or self.remove_env)
+
+    @property
+    def repeats(self) -> bool:
+        """Whether it is the original once more: only its mark tells the starts apart."""
+        return set(self.set_env) == {START_MARK} and self.model_copy(update={"set_env": {}}).is_original
 
     @property
     def other_software(self) -> bool:

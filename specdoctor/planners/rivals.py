@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from specdoctor.analysis.cycle import GAP_IS_FINDING, identity_gap
 from specdoctor.analysis.reading import read_tax
 from specdoctor.analysis.symptom import Symptom
 from specdoctor.core.estimate import Estimate
@@ -22,6 +23,8 @@ def rivals(briefing: Briefing, symptom: Symptom) -> list[OpenHypothesis]:
     if not slower_confirmed(ledger) or explained(ledger):
         return []
     out = [_rival(o) for o in _suggested(ledger, "accept_length")]
+    gap = prefill_in_the_clock(ledger)
+    out += [gap] if gap is not None else []
     cycle = long_cycle(ledger)
     if cycle is not None:
         out.append(cycle)
@@ -78,6 +81,34 @@ def long_cycle(ledger: Ledger) -> OpenHypothesis | None:
         ),
         todo=(("compare one cycle with one baseline step", "high"),),
         why="above 1.3 baseline steps a chain's cycle is worth a look; above 1.8 more than drafting is in it",
+    )
+
+
+def prefill_in_the_clock(ledger: Ledger) -> OpenHypothesis | None:
+    """The finding that requests are slower than accept length and cycle say: their clock runs in prefill too."""
+    now = ledger.measured("original", concurrency=1)
+    if now is None or now.throughput is None or now.request_throughput is None or now.step is None:
+        return None
+    if now.accept_length is None or ledger.settings.concurrency != 1:
+        return None
+    gap = identity_gap(throughput=now.request_throughput.value, cycle_ms=now.step.value, length=now.accept_length.value)
+    if gap.gap <= GAP_IS_FINDING:
+        return None
+    return OpenHypothesis(
+        key="finding:gap",
+        cause=None,
+        claim=f"request speed {now.request_throughput.with_unit()} is {gap.gap:.0%} below accept length / cycle, with "
+        f"prefill in its clock; decode alone is {now.throughput.with_unit()}; cycle and break-even are of decode alone",
+        answers="exists",
+        prediction=Prediction(
+            metric="request_throughput_tok_s",
+            op="<",
+            value=(1.0 - GAP_IS_FINDING) * now.throughput.value,
+            concurrency=1,
+            value_from=f"{1.0 - GAP_IS_FINDING:.2f} of decode alone",
+        ),
+        todo=(("compare request speed with accept length over cycle", "medium"),),
+        why="a throughput with prefill in the clock must not be compared with one of decode alone",
     )
 
 

@@ -6,135 +6,39 @@ from typing import Literal
 
 from pydantic import ConfigDict, Field, JsonValue
 
-from specdoctor.analysis.cycle import estimated_break_even, estimated_break_even_cycle
+from specdoctor.analysis.comparisons import Compared, comparisons
+from specdoctor.analysis.cycle import (
+    estimated_break_even,
+    estimated_break_even_cycle,
+    identity_gap,
+    required_accept_length,
+)
 from specdoctor.analysis.recall import RecalledFigure, recalled_figures
+from specdoctor.analysis.state_change import state_change
+from specdoctor.analysis.symptom import read_symptom
 from specdoctor.core.estimate import Estimate
 from specdoctor.core.hypothesis import Claim, Hypothesis
 from specdoctor.core.ledger import Ledger, left_to_do
 from specdoctor.core.measurement import Measurement
-from specdoctor.core.model import DECIDED, Frozen, Role, Status, Verdict
+from specdoctor.core.model import DECIDED, Frozen, Status, Verdict
+from specdoctor.core.software import software_words
+from specdoctor.render.json_entries import (
+    BreakEvenEntry,
+    ByHandEntry,
+    CauseEntry,
+    ClaimEntry,
+    ComparisonEntry,
+    ControlEntry,
+    Cost,
+    HypothesisEntry,
+    Interval,
+    MeasurementEntry,
+    RecommendationEntry,
+    StateChangeEntry,
+    StateSuspectEntry,
+)
 
 SCHEMA: Literal["specdoctor.run/1"] = "specdoctor.run/1"
-Interval = tuple[float, float]
-
-
-class CauseEntry(Frozen):
-    """A cause that the verdict names. `supported` cites evidence; `decides` says what would settle a suspected one."""
-
-    cause: str
-    status: Literal["supported", "suspected"]
-    role: Role
-    claim: str
-    evidence: tuple[str, ...]
-    decides: str
-
-
-class HypothesisEntry(Frozen):
-    """A claim of the run, what it predicted before the test, and what came of it."""
-
-    id: str
-    cause: str | None
-    claim: str
-    predicts: str | None
-    status: Status
-    because: str
-    evidence: tuple[str, ...]
-
-
-class MeasurementEntry(Frozen):
-    """Figures of one launch: tok/s, tokens per target forward with the bonus token, ms per target forward.
-
-    Without speculation `draft_steps` is 0 and `accept_length` 1.0. Intervals are at 95 %.
-    """
-
-    id: str
-    launch: str
-    launch_key: str
-    draft_steps: int
-    topk: int
-    draft_tokens: int
-    concurrency: int
-    throughput_tok_s: float | None
-    throughput_interval: Interval | None
-    accept_length: float | None
-    accept_length_interval: Interval | None
-    step_ms: float | None
-    step_interval: Interval | None
-    requests: int
-    failed: int
-    source: Literal["bench", "traffic", "log", "control"]
-    estimator: str
-    flags: tuple[str, ...]
-    evidence: str
-
-
-class RecommendationEntry(Frozen):
-    """The launch line to paste, the way back, and what it is expected to bring (`basis` says from where)."""
-
-    launch: str
-    rollback: str
-    expected: dict[str, JsonValue]
-    basis: Literal["measured", "predicted", "typed"]
-    why: str
-
-
-class ClaimEntry(Frozen):
-    """A figure that somebody typed. `tested`: a hypothesis about it was decided; `other-state`: a memory of another
-    state of the system; `open`: neither.
-    """
-
-    text: str
-    metric: str
-    role: str
-    value: float
-    recalled_at: str | None
-    status: Literal["other-state", "tested", "open"]
-    why: str
-
-
-class BreakEvenEntry(Frozen):
-    """Both sides of break-even for the launch as found, from measured figures: what this cycle needs in tokens a cycle
-    (bonus token included), and the longest cycle (ms) that this accept length can bear.
-    """
-
-    accept_length: float
-    accept_length_interval: Interval | None
-    cycle_ms: float
-    cycle_interval: Interval | None
-    measured_accept_length: float
-    measured_cycle_ms: float
-    baseline_tok_s: float
-    estimator: str
-    evidence: tuple[str, ...]
-
-
-class ByHandEntry(Frozen):
-    """A launch that is left to a person: the line to paste on the host, and the one to undo it."""
-
-    launch: str
-    launch_key: str
-    start: str
-    back: str
-
-
-class Cost(Frozen):
-    """What the run took: starts of the server (the restoring ones too), seconds without a server, seconds in all."""
-
-    restarts: int
-    downtime_s: float
-    wall_s: float
-    llm_tokens: int = 0
-
-
-class ControlEntry(Frozen):
-    """The original before and after the run: throughput after over before; `equal` null if it cannot be said."""
-
-    before: str
-    after: str
-    equal: bool | None
-    ratio: float | None
-    ratio_interval: Interval | None
-    text: str
 
 
 class RunDocument(Frozen):
@@ -159,6 +63,8 @@ class RunDocument(Frozen):
     missing: tuple[str, ...]
     claims: tuple[ClaimEntry, ...]
     break_even: BreakEvenEntry | None
+    comparisons: tuple[ComparisonEntry, ...] = ()
+    state_change: StateChangeEntry | None = None
     by_hand: tuple[ByHandEntry, ...] = ()
     cost: Cost
     restored: bool | None
@@ -192,12 +98,15 @@ def run_document(ledger: Ledger) -> RunDocument:
             expected=advice.expected,
             basis=advice.basis,
             why=advice.why,
+            then=advice.then,
         )
         if advice
         else None,
         missing=reached.missing if reached else _undecided(ledger),
         claims=(*(_typed(c, ledger) for c in ledger.claims), *(_recalled(f) for f in recalled_figures(ledger))),
         break_even=_break_even(ledger),
+        comparisons=tuple(_comparison(c) for c in comparisons(ledger)),
+        state_change=_state_change(ledger),
         by_hand=tuple(
             ByHandEntry(launch=left.change.label, launch_key=left.change.key, start=left.start, back=left.back)
             for left in left_to_do(ledger)
@@ -260,6 +169,9 @@ def _break_even(ledger: Ledger) -> BreakEvenEntry | None:
         return None
     length = estimated_break_even(now.step, off.throughput)
     cycle = estimated_break_even_cycle(now.accept_length, off.throughput)
+    target = read_symptom(ledger.settings.symptom).at(1).figure("throughput_tok_s", "wished")
+    steps = now.spec.draft_steps
+    need = required_accept_length(target=target, cycle_ms=now.step.value, steps=steps) if target is not None else None
     return BreakEvenEntry(
         accept_length=length.value,
         accept_length_interval=_interval(length),
@@ -268,8 +180,49 @@ def _break_even(ledger: Ledger) -> BreakEvenEntry | None:
         measured_accept_length=now.accept_length.value,
         measured_cycle_ms=now.step.value,
         baseline_tok_s=off.throughput.value,
+        maximum_accept_length=steps + 1,
+        target_tok_s=target,
+        accept_length_for_target=need.accept_length if need is not None else None,
+        feasible=need.obstacle is None if need is not None else None,
+        why=need.obstacle if need is not None else None,
         estimator=f"{length.estimator}; {cycle.estimator}",
         evidence=(now.evidence, off.evidence),
+    )
+
+
+def _comparison(c: Compared) -> ComparisonEntry:
+    return ComparisonEntry(
+        about=c.about,
+        first=c.first,
+        second=c.second,
+        first_software=c.first_software,
+        second_software=c.second_software,
+        throughput_ratio=c.throughput.value,
+        throughput_ratio_interval=_interval(c.throughput),
+        cycle_ratio=c.cycle.value if c.cycle else None,
+        cycle_ratio_interval=_interval(c.cycle),
+        outcome=c.outcome,
+        visible=c.visible,
+        at_stake=c.at_stake,
+        starts_needed=c.starts_needed,
+        text=c.words,
+        evidence=c.evidence,
+    )
+
+
+def _state_change(ledger: Ledger) -> StateChangeEntry | None:
+    found = state_change(ledger)
+    if found is None:
+        return None
+    return StateChangeEntry(
+        baseline_step_factor=found.baseline_step.value,
+        baseline_step_interval=_interval(found.baseline_step),
+        cycle_factor=found.cycle.value,
+        cycle_interval=_interval(found.cycle),
+        shape=found.shape,
+        since=found.since,
+        suspects=tuple(StateSuspectEntry.model_validate(s.model_dump()) for s in found.suspects),
+        text=found.words,
     )
 
 
@@ -319,6 +272,9 @@ def _measurement(m: Measurement) -> MeasurementEntry:
         concurrency=m.concurrency,
         throughput_tok_s=m.throughput.value if m.throughput else None,
         throughput_interval=_interval(m.throughput),
+        request_throughput_tok_s=m.request_throughput.value if m.request_throughput else None,
+        request_throughput_interval=_interval(m.request_throughput),
+        identity_gap=_gap(m),
         accept_length=accept_length if m.spec.on else 1.0,
         accept_length_interval=_interval(m.accept_length) if m.spec.on else None,
         step_ms=m.step.value if m.step else None,
@@ -328,8 +284,17 @@ def _measurement(m: Measurement) -> MeasurementEntry:
         source=m.source,
         estimator=estimators(m),
         flags=m.flags,
+        software=software_words(m.fingerprint),
         evidence=m.evidence,
     )
+
+
+def _gap(m: Measurement) -> float | None:
+    """Of the request speed of one client against accept length over cycle."""
+    if m.concurrency != 1 or m.request_throughput is None or m.step is None:
+        return None
+    length = m.accept_length.value if m.accept_length is not None and m.spec.on else 1.0
+    return identity_gap(throughput=m.request_throughput.value, cycle_ms=m.step.value, length=length).gap
 
 
 def _interval(estimate: Estimate | None) -> Interval | None:

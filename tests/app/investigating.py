@@ -105,6 +105,13 @@ def _investigated(
     name: str, seed: int, allow: Risk, approver: Approver | None, settings: dict[str, object]
 ) -> tuple[Run, int]:
     world = World.from_yaml(name)
+    run = run_of(SimulatedHost(world, seed=seed), approver=approver)
+    start(run, settings_for(world, allow=allow, **settings))
+    return run, investigate(run, checkpoints=None)
+
+
+def settings_for(world: World, *, allow: Risk = Risk.RESTART, **more: object) -> RunSettings:
+    """What the world's user types, and what their targets file says."""
     flags = list(world.ask.flags)
     given: dict[str, object] = {"symptom": world.ask.symptom, "allow": allow}
     if "--concurrency" in flags:
@@ -114,6 +121,4 @@ def _investigated(
             given[name] = flags[flags.index(flag) + 1]
     if world.ask.other_install:
         given["other_install"] = {key: world.expand(value) for key, value in world.ask.other_install.items()}
-    run = run_of(SimulatedHost(world, seed=seed), approver=approver)
-    start(run, RunSettings.model_validate({**given, **settings}))
-    return run, investigate(run, checkpoints=None)
+    return RunSettings.model_validate({**given, **more})

@@ -12,6 +12,7 @@ from pydantic.fields import FieldInfo
 
 from specdoctor.core import events as ev
 from specdoctor.core.estimate import Estimate
+from specdoctor.core.install import OtherInstall
 from specdoctor.core.server import ARGS_PLACE, LifecycleCommands
 
 text = st.text(alphabet=st.characters(exclude_categories=["Cs"]), max_size=12)
@@ -46,6 +47,10 @@ lifecycle_commands = st.builds(
 )
 
 
+_path = text.map(lambda rest: f"/{rest}")
+other_install = st.builds(OtherInstall, label=text, venv=_path) | st.builds(OtherInstall, label=text, checkout=_path)
+
+
 def of_type(annotation: Any) -> st.SearchStrategy[Any]:
     """Values of an annotation as the models use it."""
     if annotation is JsonValue:
@@ -73,6 +78,8 @@ def of_type(annotation: Any) -> st.SearchStrategy[Any]:
         return simple[annotation]
     if isinstance(annotation, type) and issubclass(annotation, Enum):
         return st.sampled_from(list(annotation))
+    if annotation is OtherInstall:
+        return other_install
     if annotation is LifecycleCommands:
         return lifecycle_commands
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):

@@ -1,0 +1,49 @@
+"""What would have to come true for speculation to pay where it is switched off now, in the order of what it takes."""
+
+from __future__ import annotations
+
+from specdoctor.analysis.cycle import (
+    estimated_break_even,
+    estimated_break_even_cycle,
+    required_accept_length,
+)
+from specdoctor.analysis.symptom import read_symptom
+from specdoctor.core.ledger import Ledger
+from specdoctor.core.measurement import Measurement
+
+
+def what_would_pay(ledger: Ledger) -> tuple[str, ...]:
+    """Both sides of break-even for one client, and what a wished throughput needs; nothing where not measured."""
+    now, off = ledger.measured("original", concurrency=1), ledger.baseline(1)
+    if now is None or off is None or not now.spec.on:
+        return ()
+    if now.step is None or now.accept_length is None or off.throughput is None:
+        return ()
+    length = estimated_break_even(now.step, off.throughput)
+    cycle = estimated_break_even_cycle(now.accept_length, off.throughput)
+    steps = now.spec.draft_steps
+    out = []
+    if length.value <= steps + 1:
+        out.append(
+            f"on again at an accept length of {length.value:.2f} or more (now {now.accept_length.value:.2f} of at most "
+            f"{steps + 1}): train the drafter on more data, or answers of this target"
+        )
+    else:
+        out.append(f"{steps} steps can never pay at this cycle: break-even {length.value:.2f}, at most {steps + 1}")
+    tests = "settle what makes it long by the tests of its rivals"
+    out.append(f"or with a cycle under {cycle.value:.1f} ms (now {now.step.value:.1f}): {tests}")
+    return (*out, *_wished(ledger, now))
+
+
+def _wished(ledger: Ledger, now: Measurement) -> tuple[str, ...]:
+    target = read_symptom(ledger.settings.symptom).at(1).figure("throughput_tok_s", "wished")
+    if target is None or now.step is None:
+        return ()
+    steps = now.spec.draft_steps
+    need = required_accept_length(target=target, cycle_ms=now.step.value, steps=steps)
+    reach = {
+        None: f"within reach of {steps} steps",
+        "above-maximum": f"out of reach with {steps} steps (at most {steps + 1})",
+        "needs-rate-over-0.90": f"out of reach with {steps} steps (at most {steps + 1}, all but every draft accepted)",
+    }[need.obstacle]
+    return (f"{target:g} tok/s needs an accept length of {need.accept_length:.2f} at this cycle: {reach}",)
