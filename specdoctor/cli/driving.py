@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from specdoctor.cli.interrupts import LeftAtOnce, interrupts
+from specdoctor.cli.lasting import hang_up_when_lost
 from specdoctor.cli.output import say
 from specdoctor.core.errors import EXIT_INTERRUPTED, StoreError
 
@@ -34,7 +35,7 @@ def drive(run: Run, store: MirroredStore, *, take_up: Callable[[], None] | None 
         whole=RunType.emit.__code__,
     )
     try:
-        with store.store.lock(run.id), words:
+        with store.store.lock(run.id), words, hang_up_when_lost():
             return _driven(run, assembly.checkpoints_of(store), take_up)
     except (KeyboardInterrupt, LeftAtOnce):
         return EXIT_INTERRUPTED

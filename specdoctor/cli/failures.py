@@ -15,6 +15,7 @@ from typing import Any
 from typer import Abort, Exit
 from typer.core import TyperGroup
 
+from specdoctor.cli.lasting import lasting_stderr
 from specdoctor.core.errors import EXIT_BUG, EXIT_INTERRUPTED, SpecdoctorError
 
 _LABEL = 11
@@ -25,7 +26,7 @@ class Guarded(TyperGroup):
 
     def main(self, *args: Any, **kwargs: Any) -> Any:
         """Run the command line; leaves by SystemExit, as typer's own does."""
-        with told():
+        with lasting_stderr(), told():
             return super().main(*args, **kwargs)
 
 

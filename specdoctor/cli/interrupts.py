@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import os
 import signal
+import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from types import CodeType, FrameType
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 POSTPONED_S = 0.02
+TOGETHER_S = 0.5
+"""Signals this near to the first are the same wish: `timeout` and a shell whose terminal closes send theirs twice."""
 _STDERR = 2
 
 
@@ -21,25 +24,36 @@ class LeftAtOnce(BaseException):
 
 
 @contextmanager
-def interrupts(*, first: Callable[[], str], then: str, whole: CodeType) -> Iterator[None]:
+def interrupts(
+    *, first: Callable[[], str], then: str, whole: CodeType, together_s: float = TOGETHER_S
+) -> Iterator[None]:
     """Raise KeyboardInterrupt for the first signal that asks to stop, LeftAtOnce for more; say what happens now.
 
     `first` gives the words for the first one, `then` those for any further. A signal that lands while the function
-    with code `whole` runs (writing an event) is delivered right after it, so that no event is half written.
+    with code `whole` runs (writing an event) is delivered right after it, so that no event is half written. What comes
+    within `together_s` of the first is taken for the same one.
     """
     seen = 0
+    first_at = 0.0
 
     def on_signal(number: int, frame: FrameType | None) -> None:
-        nonlocal seen
+        nonlocal seen, first_at
+        now = time.monotonic()
+        if seen and now - first_at < together_s:
+            return
         if _inside(frame, whole):
             signal.setitimer(signal.ITIMER_REAL, POSTPONED_S)
             return
         seen += 1
-        # Not print: the signal may have arrived in the middle of one.
-        os.write(_STDERR, f"\n{first() if seen == 1 else then}\n".encode())
+        first_at = first_at or now
+        # Not print: the signal may have arrived in the middle of one. Nor may it fail: a closed terminal hangs up.
+        with suppress(OSError):
+            os.write(_STDERR, f"\n{first() if seen == 1 else then}\n".encode())
         raise KeyboardInterrupt if seen == 1 else LeftAtOnce
 
-    before = {number: signal.signal(number, on_signal) for number in (*SIGNALS, signal.SIGALRM)}
+    # Under nohup a hang-up is ignored, and stays so.
+    taken = [n for n in (*SIGNALS, signal.SIGALRM) if n != signal.SIGHUP or signal.getsignal(n) is not signal.SIG_IGN]
+    before = {number: signal.signal(number, on_signal) for number in taken}
     try:
         yield
     finally:

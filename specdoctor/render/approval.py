@@ -32,7 +32,7 @@ class TerminalApprover:
         verb = batch.risk.word.capitalize()
         while True:
             self._say(f"{verb}?  {CHOICES} ", end="")
-            line = self._answers.readline()
+            line = self._answer()
             match line.strip().lower():
                 case "y" | "yes":
                     return Answer(granted=True, scope="once", by=self._name)
@@ -46,6 +46,12 @@ class TerminalApprover:
                     return Answer(granted=False, by=self._name)
                 case _:
                     self._say("  y, a, n or c; nothing is a no")
+
+    def _answer(self) -> str:
+        try:
+            return self._answers.readline()
+        except OSError:  # the terminal is gone
+            return ""
 
     def _say(self, text: str, *, end: str = "\n") -> None:
         self._asked.write(clean(text) + end)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -12,6 +13,7 @@ import pytest
 from specdoctor import assembly
 from specdoctor.app.run import Run
 from specdoctor.cli.driving import drive
+from specdoctor.cli.lasting import Lasting
 from specdoctor.core.errors import EXIT_INTERRUPTED, StoreError
 from specdoctor.core.events import RunSettings
 from specdoctor.core.ledger import fold
@@ -40,6 +42,9 @@ class AfterRestart(RulePlanner):
         if ledger.relaunches and not ledger.restores:
             if self.then == "fail":
                 raise Broken
+            if self.then == "nobody reads":
+                sys.stderr.write("a line\n")
+                return super().propose(briefing)
             os.kill(os.getpid(), signal.SIGINT)
         return super().propose(briefing)
 
@@ -96,6 +101,21 @@ def test_an_interrupt_puts_the_server_back_and_says_so(store: MirroredStore, cap
     assert ledger.ended is not None
     assert ledger.ended.exit_code == EXIT_INTERRUPTED
     assert "interrupted: putting the server back" in capfd.readouterr().err
+
+
+def test_a_reader_who_leaves_in_the_middle_of_a_change_leaves_the_server_as_it_was(
+    store: MirroredStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    with os.fdopen(writer, "w", buffering=1) as unread:
+        monkeypatch.setattr(sys, "stderr", Lasting(unread))
+        run = run_on("kimi-k2.5-eagle3", store, then="nobody reads")
+        assert drive(run, store) == EXIT_INTERRUPTED
+    ledger = fold(store.events(run.id))
+    assert ledger.relaunches
+    assert ledger.restored is True
+    assert ledger.ended is not None
 
 
 def test_a_run_is_driven_once_at_a_time(store: MirroredStore) -> None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import time
+
+from specdoctor.cli.interrupts import TOGETHER_S
 from tests.e2e.client import Client, Command, under_way
 from tests.e2e.practice import KIMI_KEY, Practice, check_put_back, eventually
 
@@ -38,6 +41,7 @@ def test_a_second_ctrl_c_leaves_at_once_and_says_how_to_go_on(lab: Practice, cli
     command = in_a_test_launch(client, lab)
     command.interrupt()
     assert eventually(lambda: "putting the server back" in command.said, within_s=10.0)
+    time.sleep(2 * TOGETHER_S)
     command.interrupt()
     ended = command.end(within_s=AT_ONCE_S)
     assert ended.code == 130
