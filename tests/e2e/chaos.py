@@ -19,6 +19,7 @@ from pathlib import Path
 from specdoctor.core.events import event_from_json
 from specdoctor.core.ledger import fold
 from tests.e2e.client import Client, Command, Ended, Events
+from tests.e2e.kept import files_of, kept_things
 from tests.e2e.practice import Practice, Server, check_put_back, eventually
 
 SCALE = 0.05
@@ -133,11 +134,13 @@ class Round:
     practice: Practice
     client: Client
     link: Link
+    world: str
     story: list[str] = field(default_factory=list)
 
     def play(self) -> None:
         source = random.Random(f"chaos {self.seed}")
         found, files = self.practice.running(), self.practice.files_at_home()
+        kept = (files_of(self.practice), kept_things(self.practice, self.world))
         playbook = self.client.work / "there-and-back.yaml"
         playbook.write_text(PLAYBOOK)
         moment, delay_s = source.choice(sorted(MOMENTS)), source.choice((0.0, source.uniform(0.0, 2.5)))
@@ -151,6 +154,7 @@ class Round:
         self.strike(command, blow, away_s)
         self.end(command, blow, then, found)
         self.check(found, files)
+        assert (files_of(self.practice), kept_things(self.practice, self.world)) == kept, self.story
 
     def tell(self, text: str) -> None:
         self.story.append(text)

@@ -18,6 +18,7 @@ SCALE = 0.1
 """Everything on the practice host takes a tenth of its time, so figures typed by its user would be wrong there."""
 
 UP_S = 150.0
+MADE_ANEW = (b"INVOCATION_ID=", b"JOURNAL_STREAM=")
 POLL_S = 0.05
 END_WITH_PARENT = """
 import ctypes, os, signal, sys
@@ -42,8 +43,13 @@ class Server:
     cwd: str
 
     @property
+    def lasting_environment(self) -> frozenset[bytes]:
+        """The environment without what systemd makes anew for each start."""
+        return frozenset(word for word in self.environment if not word.startswith(MADE_ANEW))
+
+    @property
     def surroundings(self) -> tuple[object, ...]:
-        return (self.argv, self.environment, self.affinity, self.cwd)
+        return (self.argv, self.lasting_environment, self.affinity, self.cwd)
 
 
 class Practice:

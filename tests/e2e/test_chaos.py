@@ -28,7 +28,7 @@ def host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Practice]:
 @pytest.mark.parametrize("seed", range(FIRST, FIRST + ROUNDS))
 def test_the_original_is_back_and_nothing_is_left(seed: int, host: Practice, client: Client, tmp_path: Path) -> None:
     link = Link(host, tmp_path / "link")
-    played = Round(seed, host, client, link)
+    played = Round(seed, host, client, link, WORLD)
     try:
         played.play()
     finally:
