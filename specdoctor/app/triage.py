@@ -205,6 +205,12 @@ def facts_of(view: ServerView) -> dict[str, JsonValue]:
         facts["running_requests_max"] = max(w.running for w in windows)
         facts["queue_requests_max"] = max(w.queue for w in windows)
         facts |= _speeds(windows, view.spec)
+    whole = view.log.whole if view.log else None
+    if whole is not None and whole.accept_length is not None:
+        facts["accept_length_of_whole_log"] = round(whole.accept_length, 4)
+        facts["accept_length_of_whole_log_estimator"] = (
+            f"mean of all {whole.lines} decode lines; the other figures are of the newest {len(windows)}"
+        )
     return facts
 
 

@@ -118,8 +118,23 @@ class Notice(Frozen):
     benign: bool = False
 
 
+class WholeLog(Frozen):
+    """Decode lines of a log that holds more of them than are kept: how many, and plain means over all of them.
+
+    Of lines with living requests; accept length with the bonus token (None without speculation), throughput of all
+    requests together.
+    """
+
+    lines: int
+    accept_length: float | None
+    throughput_tok_s: float | None
+
+
 class LogReading(Frozen):
-    """What one server log says. `version_range` is what its wording proves, for example ">=0.5.11,<0.5.14"."""
+    """What one server log says. `version_range` is what its wording proves, for example ">=0.5.11,<0.5.14".
+
+    `decode` holds the newest lines of a very long log, `whole` then tells of all.
+    """
 
     where: str
     lines: int
@@ -129,6 +144,7 @@ class LogReading(Frozen):
     server_args_line: int | None = None
     notices: tuple[Notice, ...] = ()
     decode: tuple[DecodeWindow, ...] = ()
+    whole: WholeLog | None = None
     prefills: int = 0
     graphs: tuple[GraphCapture, ...] = ()
     weight_classes: tuple[str, ...] = ()

@@ -30,6 +30,7 @@ from specdoctor.engines.sglang_proofs import (
     Wording,
     narrow,
 )
+from specdoctor.engines.sglang_series import whole_log
 from specdoctor.engines.sglang_server_args import ServerArgs, parse_server_args
 from specdoctor.engines.sglang_startup import STARTUP_WORDS, StartupReading
 from specdoctor.engines.sglang_version import ANY
@@ -77,8 +78,9 @@ def _is_message(raw: str, words: str) -> bool:
 class _LogReader:
     """State of the pass over one log."""
 
-    def __init__(self, lines: Sequence[str], where: str) -> None:
+    def __init__(self, lines: Sequence[str], where: str, *, skipped: int = 0) -> None:
         self._lines = lines
+        self._skipped = skipped
         self._where = where
         self._clock = StampClock()
         self.start = _Start()
@@ -94,6 +96,11 @@ class _LogReader:
 
     def _take_decode(self, number: int, raw: str) -> None:
         start = self.start
+        if self._skipped > 0:  # newer ones fill all the room there is
+            self._skipped -= 1
+            if start.decode_proofs >= _PROOF_LINES:
+                start.busy = True
+                return
         line = split_line(raw)
         item = parse_decode(line.message, line=number, at=self._clock.seconds(line.stamp), rank=line.rank)
         if item is None:
@@ -226,7 +233,8 @@ def _last_lines(lines: Sequence[str]) -> tuple[str, ...]:
 def read_log(text: str, *, where: str, argv: tuple[str, ...] = ()) -> LogReading:
     """Read a log of any version. `argv`, where known, is the launch line that the log belongs to."""
     lines = text.split("\n")
-    reader = _LogReader(lines, where)
+    excess = text.count("Decode batch") - _MAX_DECODE_LINES
+    reader = _LogReader(lines, where, skipped=excess)
     reader.run()
     start = reader.start
     tokens = _draft_tokens(start, argv)
@@ -250,6 +258,7 @@ def read_log(text: str, *, where: str, argv: tuple[str, ...] = ()) -> LogReading
         server_args_line=start.server_args_line,
         notices=tuple(notices),
         decode=windows(decode, draft_tokens=tokens, meaning=meaning, shutdown=start.shutdown_line),
+        whole=whole_log(text.encode("utf-8", "replace")) if excess > 0 else None,
         prefills=start.prefills,
         graphs=tuple(start.startup.graphs.values()),
         weight_classes=tuple(start.startup.weight_classes),
