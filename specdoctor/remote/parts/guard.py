@@ -6,6 +6,7 @@ or started something else on its port, is left alone.
 """
 
 import os
+import pwd
 import signal
 import time
 import traceback
@@ -30,6 +31,7 @@ from specdoctor.remote.parts.run_dir import (
 )
 from specdoctor.remote.parts.run_servers import Ref, begun_by_another
 from specdoctor.remote.parts.server_logs import log_end
+from specdoctor.remote.parts.session_end import ends_with_session
 from specdoctor.remote.parts.start_watch import StartWatch
 from specdoctor.remote.parts.way_back import secrets_of
 
@@ -63,6 +65,10 @@ def post_guard(folder: str, record: Dict[str, Any], order: Dict[str, Any]) -> No
         raise Refusal("guard-acted", "%s: %s" % (what, story["result"] or story["phase"]), "look at what it did first")
     if story and guard_lives(story) and story["phase"] == "watching":
         return
+    ended = ends_with_session(_own_name(), _own_cgroup())
+    if ended:
+        why = "%s, a guard and a server started from here too; nothing is stopped" % ended
+        raise Refusal("no-guard", why, "log in as a user whom it spares (KillExcludeUsers=), or restart it by hand")
     before = (story["before"] if story else []) + ([dict(story, before=[])] if story and story["acted_at"] else [])
     fresh = new_story(record, order, before)
 
@@ -71,6 +77,21 @@ def post_guard(folder: str, record: Dict[str, Any], order: Dict[str, Any]) -> No
 
     if not detached(work):
         raise Refusal("no-guard", "no guard could be started on the host; without one nothing is stopped")
+
+
+def _own_name() -> str:
+    try:
+        return pwd.getpwuid(os.getuid()).pw_name
+    except KeyError:
+        return ""
+
+
+def _own_cgroup() -> str:
+    try:
+        with open("/proc/self/cgroup", encoding="utf-8", errors="replace") as stream:
+            return stream.read()
+    except OSError:
+        return ""
 
 
 def dismiss_guard(folder: str) -> None:
