@@ -312,16 +312,20 @@ def scene_of(facts: Facts, *, target: str, port: int | None = None, engine: str 
     return chosen(facts, engines=_engines(engine), target=target, port=port)
 
 
-def preflight(facts: Facts, *, engine: str | None = None, meant: Sequence[str] = ()) -> tuple[list[Finding], int]:
-    """What is possible on a host, and how many servers it shows."""
+def preflight(
+    facts: Facts, *, engine: str | None = None, port: int | None = None, meant: Sequence[str] = ()
+) -> tuple[list[Finding], int]:
+    """What is possible on a host, and how many servers it shows; `port`: only the one there."""
     from specdoctor.app.preflight import Finding, host_findings, server_findings
+    from specdoctor.app.scene import none_found, on_port
 
-    views = [view for adapter in _engines(engine) for view in adapter.servers(facts)]
+    every = [view for adapter in _engines(engine) for view in adapter.servers(facts)]
+    views = on_port(every, port)
     found = host_findings(facts)
     for view in views:
         found += server_findings(view, facts, meant=meant)
     if not views:
-        nothing = "no inference server was found among the processes and logs that could be read"
+        nothing = f"{none_found(every, port)} among the processes and logs that could be read"
         found.append(Finding(name="server", state="no", text=nothing, then="start it, or name its log with --log"))
     return found, len(views)
 

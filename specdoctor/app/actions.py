@@ -250,7 +250,8 @@ def _compute(run: Run, action: str, move: Compute) -> Outcome:
     for bound in bounds:
         run.emit(bound)
     excluded = sum(1 for b in bounds if b.refuted)
-    return "done", f"{len(bounds)} bounds from {move.basis} figures, {excluded} of them exclude a claim", (evidence,)
+    counted = f"{len(bounds)} bound{'' if len(bounds) == 1 else 's'} from {move.basis} figures"
+    return "done", f"{counted}, {excluded} of {len(bounds)} excluding a claim", (evidence,)
 
 
 def _server(run: Run) -> ServerRef:

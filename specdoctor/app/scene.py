@@ -32,20 +32,19 @@ def scene_of(
     `own_run`, or a test launch of one: judging that one would be judging an experiment.
     """
     views = [view for engine in engines for view in engine.servers(facts)]
-    chosen = [v for v in views if port is None or (v.ref is not None and v.ref.port == port) or v.state == "down"]
+    chosen = on_port(views, port)
     chosen = [v for v in chosen if v.state != "down"] or chosen
     if not chosen:
         raise TargetError(
-            f"{target}: no inference server was found",
-            tried="processes, their command lines and logs" + (f", port {port}" if port else ""),
+            f"{target}: {none_found(views, port)}",
+            tried="processes, their command lines and logs",
             next_step="start it, or name its log with --log, or check the port",
         )
     if all(v.state == "down" for v in chosen):
         chosen = [max(chosen, key=lambda v: _last_written(v, facts))]
     if len(chosen) > 1:
-        listed = "; ".join(f"port {v.ref.port if v.ref else '?'}: {v.model_path}" for v in chosen)
         raise TargetError(
-            f"{target}: {len(chosen)} servers were found ({listed})",
+            f"{target}: {len(chosen)} servers were found ({_listed(chosen)})",
             next_step="choose one with --server-port",
         )
     view = chosen[0]
@@ -71,6 +70,22 @@ def scene_of(
         concurrency=concurrency,
         complaints=tuple(complaints),
     )
+
+
+def on_port(views: Sequence[ServerView], port: int | None) -> list[ServerView]:
+    """The servers that `port` can mean: those on it, and those that are down, whose port nobody sees."""
+    return [v for v in views if port is None or (v.ref is not None and v.ref.port == port) or v.state == "down"]
+
+
+def none_found(views: Sequence[ServerView], port: int | None) -> str:
+    """That no server was found, and which others there are."""
+    where = f" on port {port}" if port else ""
+    there = f" (there is {_listed(views)})" if views else ""
+    return f"no inference server was found{where}{there}"
+
+
+def _listed(views: Sequence[ServerView]) -> str:
+    return "; ".join(f"port {v.ref.port if v.ref else '?'}: {v.model_path}" for v in views)
 
 
 def _holder(view: ServerView, facts: Facts, port: int | None) -> LeaseFacts | None:

@@ -54,7 +54,9 @@ def doctor(
         sudo=sudo,
         interpreter=interpreter,
     ) as seen:
-        found, servers = assembly.preflight(seen.facts, engine=seen.named.engine, meant=seen.named.launch)
+        found, servers = assembly.preflight(
+            seen.facts, engine=seen.named.engine, port=seen.named.server_port, meant=seen.named.launch
+        )
     if json:
         rows = [f.model_dump(mode="json") for f in found]
         document = {"schema": "specdoctor.doctor/1", "target": seen.target, "servers": servers, "findings": rows}

@@ -27,11 +27,9 @@ def drive(run: Run, store: MirroredStore, *, take_up: Callable[[], None] | None 
     from specdoctor import assembly
     from specdoctor.app.run import Run as RunType
 
-    going_on = f"specdoctor investigate --resume {run.id}"
     words = interrupts(
         first=lambda: _first_words(run),
-        then=f"left at once; the server may not be as it was, which its guard on the host puts right. "
-        f"Go on with:  {going_on}",
+        then=lambda: _last_words(run),
         whole=RunType.emit.__code__,
     )
     try:
@@ -78,6 +76,13 @@ def _first_words(run: Run) -> str:
     if run.ledger.changed:
         return "interrupted: putting the server back; Ctrl-C again leaves at once and leaves it as it is now"
     return "interrupted: the server was not changed; ending"
+
+
+def _last_words(run: Run) -> str:
+    state = "the server may not be as it was, which its guard on the host puts right"
+    if not any(a.started.what == "relaunch" for a in run.ledger.actions.values()):
+        state = "the server was not changed"
+    return f"left at once; {state}. Go on with:  specdoctor investigate --resume {run.id}"
 
 
 def write_report(run_id: str, store: MirroredStore) -> Path | None:

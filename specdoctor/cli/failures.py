@@ -44,7 +44,7 @@ def told() -> Iterator[None]:
     except (Abort, Exit):
         raise
     except BrokenPipeError:
-        _close_output()
+        close_output()
         sys.exit(EXIT_INTERRUPTED)
     except Exception as error:  # noqa: BLE001  the last resort: nobody else may catch everything
         tell(bug_message(error))
@@ -52,10 +52,11 @@ def told() -> Iterator[None]:
 
 
 def tell(text: str) -> None:
-    """One message on standard error, without anything a terminal would act on."""
+    """One message on standard error, without secrets and without anything a terminal would act on."""
+    from specdoctor.core.redact import redact
     from specdoctor.render.clean import clean
 
-    print(clean(text), file=sys.stderr, flush=True)
+    print(clean(redact(text)), file=sys.stderr, flush=True)
 
 
 def message(error: SpecdoctorError) -> str:
@@ -106,6 +107,6 @@ def _write_trace(error: BaseException) -> Path | None:
     return None
 
 
-def _close_output() -> None:
+def close_output() -> None:
     """Whoever read our output has gone: nothing more can be written, not even by the interpreter's last flush."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -25,7 +25,7 @@ class LeftAtOnce(BaseException):
 
 @contextmanager
 def interrupts(
-    *, first: Callable[[], str], then: str, whole: CodeType, together_s: float = TOGETHER_S
+    *, first: Callable[[], str], then: Callable[[], str], whole: CodeType, together_s: float = TOGETHER_S
 ) -> Iterator[None]:
     """Raise KeyboardInterrupt for the first signal that asks to stop, LeftAtOnce for more; say what happens now.
 
@@ -48,7 +48,7 @@ def interrupts(
         first_at = first_at or now
         # Not print: the signal may have arrived in the middle of one. Nor may it fail: a closed terminal hangs up.
         with suppress(OSError):
-            os.write(_STDERR, f"\n{first() if seen == 1 else then}\n".encode())
+            os.write(_STDERR, f"\n{first() if seen == 1 else then()}\n".encode())
         raise KeyboardInterrupt if seen == 1 else LeftAtOnce
 
     # Under nohup a hang-up is ignored, and stays so.

@@ -9,13 +9,16 @@ import typer
 
 from specdoctor.cli import options as opt
 from specdoctor.cli.output import on_terminal, print_json, print_text, say, width
-from specdoctor.core.errors import EXIT_APPROVAL
+from specdoctor.core.errors import EXIT_APPROVAL, UsageError
 
 if TYPE_CHECKING:
     from specdoctor.core.events import RunSettings
     from specdoctor.core.ledger import Ledger
     from specdoctor.core.operations import Operations
     from specdoctor.store.mirrored import MirroredStore
+
+
+_TAKEN_UP = frozenset({"allow", "max_restarts", "max_minutes", "ssh_config", "ssh_transport"})
 
 
 def investigate(
@@ -99,11 +102,34 @@ def investigate(
         "interpreter": interpreter,
         "facts": facts,
     }
+    if facts is not None and target is not None:
+        raise UsageError(
+            f"--from {facts} stands in place of a host: no target beside it", next_step="leave out one of the two"
+        )
     if resume is not None:
+        _refuse_new_settings(given)
         code, _ = resumed(resume, target=target, given=given, accept_new=accept_new_host_key, as_json=json)
     else:
         code, _ = started(target, targets, given=given, accept_new=accept_new_host_key, as_json=json)
     raise typer.Exit(code)
+
+
+def _refuse_new_settings(given: dict[str, Any]) -> None:
+    """A run keeps the settings it was begun with, but for those that say how far it may go and how to get there.
+
+    Raises UsageError for any other.
+    """
+    told = [
+        "from" if name == "facts" else name.replace("_", "-")
+        for name, value in given.items()
+        if value and name not in _TAKEN_UP
+    ]
+    if told:
+        kept = ", ".join(f"--{name}" for name in told)
+        raise UsageError(
+            f"a run that is resumed keeps what it was begun with: {kept} cannot be given with --resume",
+            next_step="leave it out, or begin a new run",
+        )
 
 
 def started(

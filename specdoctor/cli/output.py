@@ -2,26 +2,44 @@
 
 from __future__ import annotations
 
+import io
 import json
 import shutil
 import sys
 from typing import Any
 
+from specdoctor.cli.failures import close_output
 from specdoctor.cli.failures import tell as say
+from specdoctor.core.errors import StoreError
 
-__all__ = ["on_terminal", "print_json", "print_text", "say", "width"]
+__all__ = ["on_terminal", "print_json", "print_product", "print_text", "say", "width"]
 
 
 def print_text(text: str) -> None:
     """The product of a command, for people; cleaned of what a terminal would act on."""
     from specdoctor.render.clean import clean
 
-    print(clean(text), flush=True)
+    print_product(clean(text))
 
 
 def print_json(document: Any) -> None:
     """The product of a command as one JSON document."""
-    print(json.dumps(document, indent=2, ensure_ascii=False), flush=True)
+    print_product(json.dumps(document, indent=2, ensure_ascii=False))
+
+
+def print_product(text: str, *, end: str = "\n") -> None:
+    """A product as it is. Raises StoreError when standard output takes no more, as on a full disk."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")
+    try:
+        print(text, end=end, flush=True)
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        close_output()
+        raise StoreError(
+            f"standard output cannot be written: {error.strerror}", next_step="make room, or send it elsewhere"
+        ) from error
 
 
 def on_terminal() -> bool:

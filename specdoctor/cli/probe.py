@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from specdoctor.cli import options as opt
-from specdoctor.cli.output import say
+from specdoctor.cli.output import print_product, say
 from specdoctor.core.errors import UsageError
 
 
@@ -55,7 +55,7 @@ def probe(
         sudo=sudo,
         interpreter=interpreter,
     ) as seen:
-        print(seen.facts.model_dump_json(by_alias=True, indent=2), flush=True)
+        print_product(seen.facts.model_dump_json(by_alias=True, indent=2))
         refused = refused_reads(seen.facts)
         for problem in (*refused, *seen.facts.problems):
             say(f"not read: {problem}")
@@ -71,4 +71,4 @@ def _print_program(target: str | None, server_port: int | None, logs: list[str])
             "--print runs nothing, so it takes no target",
             next_step=f"specdoctor probe --print | ssh {target.removeprefix('ssh://')} python3 - > facts.json",
         )
-    print(assembly.probe_program(ports=(server_port,) if server_port else (), logs=tuple(logs)), end="", flush=True)
+    print_product(assembly.probe_program(ports=(server_port,) if server_port else (), logs=tuple(logs)), end="")

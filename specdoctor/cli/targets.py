@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 import tomllib
 from pathlib import Path
@@ -108,6 +109,9 @@ class TargetsDocument(Frozen):
     targets: dict[str, Target] = Field(default_factory=dict)
 
 
+ADDRESSES = "name one: ssh://[user@]host[:port], or local:"
+NAME = re.compile(r"[\w.-]+")
+
 _TABLES: dict[str, type[Frozen]] = {
     "models": ModelPaths,
     "bench": OwnBench,
@@ -129,11 +133,10 @@ def default_file() -> Path | None:
 def read_targets(path: Path) -> dict[str, Target]:
     """The targets of a file. Raises UsageError with every fault, each with line, key and message."""
     try:
-        text = path.read_text(encoding="utf-8")
+        text = path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(
-            f"cannot read {path}: {error}", next_step="name a readable TOML file with --targets"
-        ) from error
+        said = (error.strerror or str(error)) if isinstance(error, OSError) else "it is no UTF-8 text"
+        raise UsageError(f"cannot read {path}: {said}", next_step="name a readable TOML file with --targets") from error
     places = TomlPlaces(text)
     try:
         data = tomllib.loads(text)
@@ -180,7 +183,9 @@ def resolve(wanted: str | None, file: Path | None) -> Target:
 
     Raises UsageError when there is no such target, with what there is.
     """
-    if wanted is not None and (":" in wanted or "/" in wanted) and file is None:
+    if wanted is not None and not wanted.strip():
+        raise UsageError("the target is empty", next_step=ADDRESSES)
+    if wanted is not None and ":" in wanted and file is None:
         return Target(transport=wanted)
     path = file or default_file()
     known = read_targets(path) if path is not None else {}
@@ -191,6 +196,8 @@ def resolve(wanted: str | None, file: Path | None) -> Target:
     if ":" in wanted:
         return Target(transport=wanted)
     where = f"in {path}" if path else f"(no {FILE_NAME} here or in the configuration folder)"
+    if not NAME.fullmatch(wanted):
+        raise UsageError(f"{wanted!r} is no way to a host, and names no target {where}", next_step=ADDRESSES)
     listed = f"it has: {', '.join(known)}" if known else f"or write the address: ssh://{wanted}"
     raise UsageError(
         f'no target is named "{wanted}" {where}{nearest(wanted, known)}', next_step=f"name one that exists; {listed}"
@@ -201,6 +208,8 @@ def _only(known: dict[str, Target], path: Path | None) -> Target:
     if len(known) == 1:
         return next(iter(known.values()))
     what = (
-        f"{path} names {len(known)} targets: {', '.join(known)}" if path else f"there is no {FILE_NAME} to take it from"
+        f"{path} names {len(known)} targets: {', '.join(known) or 'none'}"
+        if path
+        else f"there is no {FILE_NAME} to take it from"
     )
-    raise UsageError(f"no target was named, and {what}", next_step="name one: ssh://[user@]host[:port], or local:")
+    raise UsageError(f"no target was named, and {what}", next_step=ADDRESSES)

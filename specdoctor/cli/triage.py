@@ -9,12 +9,13 @@ import typer
 
 from specdoctor.cli import options as opt
 from specdoctor.cli.output import print_json, print_text, width
+from specdoctor.cli.text_files import NotText, read_text
 from specdoctor.core.errors import EXIT_INCONCLUSIVE, EXIT_OK, UsageError
+
+SHOWN = 3
 
 if TYPE_CHECKING:
     from specdoctor.app.triage import Finding, TriageDocument
-
-LARGEST_BYTES = 256 * 1024 * 1024
 
 
 def triage(
@@ -58,13 +59,21 @@ def read_files(paths: list[Path]) -> dict[str, str]:
     """
     base, found = _listed(paths)
     texts: dict[str, str] = {}
+    others: list[str] = []
     for path in found:
-        text = _text(path)
-        if text:
-            texts[path.relative_to(base).as_posix() if path.is_relative_to(base) else path.as_posix()] = text
+        try:
+            text = read_text(path)
+        except NotText as why:
+            others.append(f"{path} {why}")
+            continue
+        texts[path.relative_to(base).as_posix() if path.is_relative_to(base) else path.as_posix()] = text
     if not texts:
         given = ", ".join(map(str, paths))
-        raise UsageError(f"no text file in {given}", next_step="give a server log, or a folder that holds one")
+        seen = f": {'; '.join(others[:SHOWN])}" + (f"; and {len(others) - SHOWN} more" if others[SHOWN:] else "")
+        raise UsageError(
+            f"no text file in {given}{seen if others else ''}",
+            next_step="give a server log (it may be a .gz), or a folder that holds one",
+        )
     return texts
 
 
@@ -77,17 +86,6 @@ def _listed(paths: list[Path]) -> tuple[Path, list[Path]]:
     base = folders[0] if all(folder == folders[0] for folder in folders) else Path.cwd()
     files = [file for path in paths for file in (sorted(path.rglob("*")) if path.is_dir() else [path])]
     return base, [file for file in dict.fromkeys(files) if file.is_file()]
-
-
-def _text(path: Path) -> str:
-    """The text as it lies there, carriage returns too, so that its lines keep their numbers; empty if binary."""
-    try:
-        if path.stat().st_size > LARGEST_BYTES:
-            return ""
-        content = path.read_bytes()
-    except OSError as error:
-        raise UsageError(f"cannot read {path}: {error.strerror}", next_step="check the rights on it") from error
-    return "" if b"\0" in content[:4096] else content.decode("utf-8", errors="replace")
 
 
 def document_text(document: TriageDocument) -> str:

@@ -14,25 +14,46 @@ from specdoctor.core.measurement import BenchPlan, BenchRecord, WatchRecord
 from specdoctor.core.operations import OnProgress, SnapshotRequest
 from specdoctor.core.server import ServerRef
 
+LARGEST_BYTES = 256 * 1024 * 1024
+
 
 def read_facts_file(path: Path) -> Facts:
     """Facts that the probe printed on some host. Raises UsageError with what is wrong with the file."""
     how = "make one on the host: specdoctor probe --print | ssh HOST python3 - > facts.json"
     try:
-        text = path.read_text(encoding="utf-8")
+        with path.open("rb") as file:
+            content = file.read(LARGEST_BYTES + 1)
+        if len(content) > LARGEST_BYTES:
+            raise UsageError(
+                f"{path}: larger than {LARGEST_BYTES >> 20} MiB, which no facts are",
+                tried=f"read {path}",
+                next_step=how,
+            )
+        text = _document(content)
     except (OSError, UnicodeDecodeError) as failure:
-        raise UsageError(f"{path}: cannot be read: {failure}", tried=f"read {path}", next_step=how) from failure
+        said = (failure.strerror or str(failure)) if isinstance(failure, OSError) else "it is no text"
+        raise UsageError(f"{path}: cannot be read: {said}", tried=f"read {path}", next_step=how) from failure
     try:
         facts = Facts.model_validate_json(text)
     except ValidationError as failure:
         first = failure.errors(include_url=False)[0]
         where = ".".join(str(part) for part in first["loc"]) or "the whole file"
         raise UsageError(f"{path}: no facts: {where}: {first['msg']}", tried=f"read {path}", next_step=how) from failure
+    if "schema_id" not in facts.model_fields_set:
+        raise UsageError(f'{path}: no facts: it has no "schema"', tried=f"read {path}", next_step=how)
     if facts.schema_id != FACTS_SCHEMA:
         raise UsageError(
             f"{path}: the file says {facts.schema_id!r}, not {FACTS_SCHEMA!r}", tried=f"read {path}", next_step=how
         )
     return facts
+
+
+def _document(content: bytes) -> str:
+    """The JSON in what was redirected into a file: as another system encodes it, after what a login script printed."""
+    encoding = "utf-16" if content[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig"
+    text = content.decode(encoding)
+    begin = text.find("\n{")
+    return text if text.startswith("{") or begin < 0 else text[begin + 1 :]
 
 
 class FactsFileOperations:

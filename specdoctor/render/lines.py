@@ -103,7 +103,7 @@ def _hypothesis(event: ev.HypothesisOpened | ev.HypothesisClosed | ev.TodoChange
         return f"{event.hypothesis} {event.status}: {event.because}{_cited(event.evidence)}"
     h = event.hypothesis
     expects = f"; predicts {h.prediction.sentence}" if h.prediction else ""
-    return f"{h.id} {h.status} {h.cause or ''}: {h.claim}{expects}"
+    return f"{h.id} {h.status}{f' {h.cause}' if h.cause else ''}: {h.claim}{expects}"
 
 
 def _permission(event: ev.MoveRefused | ev.ApprovalAsked | ev.ApprovalAnswered) -> str:

@@ -10,6 +10,7 @@ from typing import TextIO
 from specdoctor.core.events import Event
 from specdoctor.core.ledger import Ledger
 from specdoctor.core.operations import Progress
+from specdoctor.core.redact import redact
 from specdoctor.render.figures import clock as clock_words
 from specdoctor.render.layout import labelled
 from specdoctor.render.lines import event_line, worth_showing
@@ -19,7 +20,7 @@ _STAMP = 9
 
 
 class PlainConsole:
-    """Writes each event worth showing, stamped with the time since the run began, wrapped at `width`.
+    """Writes each event worth showing without secrets, stamped with the time since the run began, wrapped at `width`.
 
     Progress of a long operation is written every `every_s` seconds at most. `clock` only serves to space it out.
     """
@@ -59,7 +60,7 @@ class PlainConsole:
         self._stream.flush()
 
     def _write(self, text: str) -> None:
-        lines = labelled(self._stamp, text, label_width=_STAMP, width=self._width)
+        lines = labelled(self._stamp, redact(text), label_width=_STAMP, width=self._width)
         self._stream.write("\n".join(lines) + "\n")
         self._stream.flush()
 

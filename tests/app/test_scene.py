@@ -7,7 +7,7 @@ import pytest
 from specdoctor.app.investigation import investigate, start
 from specdoctor.app.preflight import server_findings
 from specdoctor.app.scene import scene_of
-from specdoctor.assembly import all_engines
+from specdoctor.assembly import all_engines, preflight
 from specdoctor.core.errors import EXIT_OUTSIDE, TargetError
 from specdoctor.core.events import RunSettings
 from specdoctor.core.facts import Facts, LeaseFacts
@@ -76,3 +76,14 @@ def test_a_run_that_cannot_choose_says_how_to() -> None:
     assert run.ledger.ended is not None
     assert "2 servers were found" in run.ledger.ended.reason
     assert run.ledger.ended.reason.endswith("choose one with --server-port")
+
+
+def test_another_port_than_the_servers_is_said_with_what_there_is() -> None:
+    facts = facts_with_log("/home/ml/server.log")
+    port = next(iter(facts.processes[0].listen_ports))
+    with pytest.raises(TargetError, match=rf"no inference server was found on port 1 \(there is port {port}: "):
+        scene_of(facts, engines=all_engines(), target="ssh://h", port=1)
+    found, servers = preflight(facts, port=1)
+    assert servers == 0
+    assert f"there is port {port}" in found[-1].text
+    assert preflight(facts, port=port)[1] == 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ import typer
 from typer.testing import CliRunner
 
 from specdoctor.cli.failures import Guarded, message
+from specdoctor.cli.output import print_text
 from specdoctor.core import errors
 from tests.cli.conftest import Command
 
@@ -77,6 +79,22 @@ def test_a_message_cannot_steer_the_terminal() -> None:
     assert "bad name" in result.stderr
 
 
+def test_a_secret_in_an_argument_is_not_repeated(specdoctor: Command) -> None:
+    result = specdoctor("doctor", "ssh://me:Pa55word-77@gpu-7")
+    assert result.exit_code == 2
+    assert "a password in an address is not accepted" in result.stderr
+    assert "Pa55word-77" not in result.stderr
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+def test_a_full_disk_is_told_and_is_no_bug(monkeypatch: pytest.MonkeyPatch) -> None:
+    with Path("/dev/full").open("w") as full:
+        monkeypatch.setattr(sys, "stdout", full)
+        with pytest.raises(errors.StoreError, match="standard output cannot be written: No space left on device"):
+            print_text("a line")
+        full.flush()
+
+
 def test_an_unreachable_host_is_one_message(specdoctor: Command) -> None:
     result = specdoctor("investigate", "ssh://nobody@127.0.0.1:1", "--symptom", "slow")
     assert result.exit_code == 5
@@ -91,6 +109,12 @@ def test_an_unreachable_host_is_one_message(specdoctor: Command) -> None:
     [
         (("investigate",), "no target was named"),
         (("investigate", "eagle-a"), 'no target is named "eagle-a"'),
+        (("investigate", ""), "the target is empty"),
+        (("doctor", "../../etc/passwd"), "no way to a host"),
+        (("doctor", "a\nb"), "no way to a host"),
+        (("investigate", "--from", "f.json", "ssh://x"), "no target beside it"),
+        (("investigate", "--resume", "7f3c", "--symptom", "slow", "--log", "/a"), "--symptom, --log cannot be given"),
+        (("investigate", "--resume", "7f3c", "--from", "f.json"), "--from cannot be given"),
         (("investigate", "ftp://x"), "ftp"),
         (("investigate", "ssh://x", "--prompts", "poems"), "no built-in prompt set 'poems'"),
         (("investigate", "--resume", "7f3c"), "7f3c"),

@@ -22,7 +22,9 @@ def nothing() -> None:
 
 
 def test_the_first_says_what_happens_and_the_second_how_to_go_on(capfd: pytest.CaptureFixture[str]) -> None:
-    with interrupts(first=lambda: "putting it back", then="left at once", whole=nothing.__code__, together_s=0.0):
+    with interrupts(
+        first=lambda: "putting it back", then=lambda: "left at once", whole=nothing.__code__, together_s=0.0
+    ):
         with pytest.raises(KeyboardInterrupt):
             signalled(signal.SIGINT)
         with pytest.raises(LeftAtOnce):
@@ -42,14 +44,14 @@ def test_a_second_one_is_not_taken_for_the_first_while_that_is_still_on_its_way(
         except KeyboardInterrupt:
             handled.append("putting the server back")
 
-    at_once = interrupts(first=lambda: "", then="", whole=nothing.__code__, together_s=0.0)
+    at_once = interrupts(first=lambda: "", then=lambda: "", whole=nothing.__code__, together_s=0.0)
     with at_once, pytest.raises(LeftAtOnce):
         interrupted_while_cleaning_up()
     assert handled == []
 
 
 def test_one_that_is_sent_twice_is_one(capfd: pytest.CaptureFixture[str]) -> None:
-    with interrupts(first=lambda: "putting it back", then="left at once", whole=nothing.__code__):
+    with interrupts(first=lambda: "putting it back", then=lambda: "left at once", whole=nothing.__code__):
         with pytest.raises(KeyboardInterrupt):
             signalled(signal.SIGTERM)
         os.kill(os.getpid(), signal.SIGTERM)
@@ -70,14 +72,14 @@ def test_a_signal_in_the_middle_of_an_event_waits_for_its_end() -> None:
         time.sleep(5.0)
         finished.append("gone on")
 
-    with interrupts(first=lambda: "stopping", then="", whole=emit.__code__), pytest.raises(KeyboardInterrupt):
+    with interrupts(first=lambda: "stopping", then=lambda: "", whole=emit.__code__), pytest.raises(KeyboardInterrupt):
         emit_and_go_on()
     assert finished == ["written"]
 
 
 def test_the_handlers_of_before_are_back_afterwards() -> None:
     before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGALRM)}
-    with interrupts(first=lambda: "", then="", whole=nothing.__code__):
+    with interrupts(first=lambda: "", then=lambda: "", whole=nothing.__code__):
         assert signal.getsignal(signal.SIGINT) != before[signal.SIGINT]
     assert {number: signal.getsignal(number) for number in before} == before
 
@@ -85,7 +87,7 @@ def test_the_handlers_of_before_are_back_afterwards() -> None:
 def test_a_hang_up_that_is_ignored_stays_ignored_as_under_nohup() -> None:
     before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
     try:
-        with interrupts(first=lambda: "", then="", whole=nothing.__code__):
+        with interrupts(first=lambda: "", then=lambda: "", whole=nothing.__code__):
             os.kill(os.getpid(), signal.SIGHUP)
             assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
     finally:
@@ -96,6 +98,9 @@ def test_a_signal_is_raised_also_where_nothing_can_be_said(monkeypatch: pytest.M
     reader, writer = os.pipe()
     os.close(reader)
     monkeypatch.setattr("specdoctor.cli.interrupts._STDERR", writer)
-    with interrupts(first=lambda: "putting it back", then="", whole=nothing.__code__), pytest.raises(KeyboardInterrupt):
+    with (
+        interrupts(first=lambda: "putting it back", then=lambda: "", whole=nothing.__code__),
+        pytest.raises(KeyboardInterrupt),
+    ):
         signalled(signal.SIGHUP)
     os.close(writer)

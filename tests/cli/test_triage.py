@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gzip
 import shutil
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -119,6 +121,46 @@ def test_for_people_it_is_a_few_lines(specdoctor: Command, report: Path) -> None
     assert result.stdout.startswith("verdict ")
     assert "cmd.txt:1 --speculative-num-draft-tokens 16" in result.stdout
     assert max(map(len, result.stdout.splitlines())) <= 120
+
+
+@pytest.mark.parametrize(
+    "stored",
+    [
+        lambda text: gzip.compress(text.encode()),
+        lambda text: gzip.compress(text[:3000].encode()) + gzip.compress(text[3000:].encode()),
+        lambda text: gzip.compress(text.encode())[:-6],
+        lambda text: text.replace("\n", "\r\n").encode("utf-16"),
+        lambda text: b"\xef\xbb\xbf" + text.encode(),
+        lambda text: b"\0" * 10000 + text.encode(),
+        lambda text: text.encode() + b"\xff\xfe\x1b[2J\0",
+    ],
+    ids=["gzip", "gzip in parts", "gzip cut off", "utf-16", "byte order mark", "truncated while open", "odd bytes"],
+)
+def test_a_log_is_read_as_it_is_stored(
+    specdoctor: Command, folder: Path, report: Path, stored: Callable[[str], bytes]
+) -> None:
+    whole = (report / "logs" / "server.log").read_text()
+    (folder / "plain.log").write_text(whole)
+    (folder / "stored.log").write_bytes(stored(whole))
+    plain, other = (document(specdoctor("triage", name, "--json")) for name in ("plain.log", "stored.log"))
+    assert plain["facts"]
+    assert other["facts"] == plain["facts"]
+
+
+@pytest.mark.parametrize(
+    ("content", "why"),
+    [
+        (b"", "is empty"),
+        (b"\0" * 5000, "is empty"),
+        (bytes(range(256)) * 40, "is no text"),
+        (b"\x1f\x8b" + bytes(range(256)), "is compressed and damaged"),
+    ],
+)
+def test_why_a_file_is_not_read_is_said(specdoctor: Command, folder: Path, content: bytes, why: str) -> None:
+    (folder / "a.log").write_bytes(content)
+    result = specdoctor("triage", "a.log")
+    assert result.exit_code == 2
+    assert f"a.log {why}" in result.stderr
 
 
 def test_other_files_are_no_evidence(specdoctor: Command, folder: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,7 @@ from specdoctor.core.facts import Facts, HostFacts
 from specdoctor.core.launch import ReadyRules, RestoreOrder
 from specdoctor.core.operations import Operations, SnapshotRequest
 from specdoctor.core.server import ServerRef
-from specdoctor.operations.facts_file import FactsFileOperations
+from specdoctor.operations.facts_file import FactsFileOperations, read_facts_file
 
 
 @pytest.fixture
@@ -55,6 +56,7 @@ def test_nothing_new_is_seen_while_watching(recording: Path) -> None:
         ("[]", "no facts"),
         ('{"processes": [{"pid": "x"}]}', r"processes\.0\.pid"),
         ('{"schema": "other/9"}', "says 'other/9'"),
+        ("{}", 'it has no "schema"'),
     ],
 )
 def test_a_file_of_another_kind_is_refused(tmp_path: Path, content: str, words: str) -> None:
@@ -68,3 +70,25 @@ def test_a_file_of_another_kind_is_refused(tmp_path: Path, content: str, words: 
 def test_a_missing_file_is_said(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="cannot be read"):
         FactsFileOperations(tmp_path / "none.json")
+
+
+@pytest.mark.parametrize(
+    "stored",
+    [
+        lambda text: text.encode("utf-16"),
+        lambda text: b"\xef\xbb\xbf" + text.encode(),
+        lambda text: b"Welcome to gpu-7!\n* do not disturb\n" + text.encode(),
+    ],
+    ids=["utf-16", "byte order mark", "after a greeting"],
+)
+def test_facts_are_read_as_they_were_redirected(
+    recording: Path, tmp_path: Path, stored: Callable[[str], bytes]
+) -> None:
+    path = tmp_path / "redirected.json"
+    path.write_bytes(stored(recording.read_text()))
+    assert read_facts_file(path) == read_facts_file(recording)
+
+
+def test_a_file_without_end_is_refused() -> None:
+    with pytest.raises(UsageError, match="larger than"):
+        read_facts_file(Path("/dev/zero"))
