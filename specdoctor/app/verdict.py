@@ -153,10 +153,13 @@ def _lost(run: Run, observation: Observation) -> bool:
 
 
 def _missing(run: Run, verdict: Verdict) -> tuple[str, ...]:
-    if verdict is not Verdict.NOT_ENOUGH_EVIDENCE:
+    if verdict is Verdict.HEALTHY:
         return ()
     ledger = run.ledger
     undecided = [h for h in ledger.hypotheses.values() if h.status in (Status.OPEN, Status.PARKED) and h.decides]
+    if verdict is Verdict.CAUSE:
+        # Beside what explains the accept length, a long cycle has causes of its own.
+        return tuple(dict.fromkeys(f"{h.cause}: {h.decides}" for h in undecided if h.about == "cycle"))
     out = [f"{h.cause or 'symptom'}: {h.decides}" for h in undecided]
     if confirmed(run) is None:
         out.insert(0, "whether the symptom is there: a benchmark of this launch and of one without speculation")

@@ -27,7 +27,7 @@ def lines_of(
     missing: tuple[str, ...],
     recommendation: ev.Recommendation | None,
 ) -> Lines:
-    """(label, text) pairs: verdict, gain or loss, because, ruled out, not known, do now, cost, state of the server.
+    """(label, text) pairs: verdict, gain or loss, because, fix, ruled out, not known, do now, cost, server.
 
     Where there is something to say of them: launches compared, figures from memory, what has changed since, what then.
     """
@@ -38,6 +38,7 @@ def lines_of(
     if because:
         words = "; ".join(_cause_words(ledger, c) for c in because)
         lines.append(("because", _cited(words, *(e for c in because for e in c.evidence))))
+    lines += _fixes(ledger, because)
     ruled_out = [h for h in ledger.hypotheses.values() if h.status is Status.FALSIFIED]
     if ruled_out:
         words = "; ".join(f"{h.id} {h.claim} ({_short(h.because)})" for h in ruled_out)
@@ -63,6 +64,13 @@ def _worth_a_line(ledger: Ledger, compared: Compared) -> bool:
     """Two installations always; speculation against none where its own line cannot say which is faster."""
     slower = ledger.by_key("symptom:slower")
     return compared.about == "installs" or (slower is not None and slower.status not in DECIDED)
+
+
+def _fixes(ledger: Ledger, causes: list[ev.CauseNamed]) -> Lines:
+    """What repairs a cause that no change of the launch repairs."""
+    explaining = [c.cause for c in causes if c.role is Role.EXPLAINS]
+    fixes = [o.fix for o in ledger.observed() if o.cause in explaining and o.stance == "supports" and o.remedy is None]
+    return tuple(("fix", fix) for fix in dict.fromkeys(fixes) if fix)
 
 
 def _recalled_words(ledger: Ledger, recalled: tuple[RecalledFigure, ...]) -> str:

@@ -9,6 +9,7 @@ from specdoctor.core.ledger import Ledger
 from specdoctor.core.moves import OpenHypothesis
 from specdoctor.core.ports import Briefing
 from specdoctor.planners.experiments import OFF, baseline_change, remedy_change
+from specdoctor.planners.state import slower_confirmed
 
 
 def findings(ledger: Ledger) -> list[OpenHypothesis]:
@@ -54,14 +55,17 @@ def excluded(ledger: Ledger, symptom: Symptom) -> list[OpenHypothesis]:
 
 
 def explaining(briefing: Briefing, symptom: Symptom) -> list[OpenHypothesis]:
-    """For each binding fault: would undoing it remove the symptom? The threshold is typed, or measured as found."""
+    """For each binding fault: would undoing it remove the symptom? The threshold is typed, or measured as found.
+
+    A fault that is read and costs acceptance explains a loss once the loss was measured, and nothing before.
+    """
     ledger = briefing.ledger
     out: list[OpenHypothesis] = []
     for o in ledger.observed():
         if o.stance != "supports" or not o.binds:
             continue
         if o.remedy is None:
-            if o.explains and o.reading is not None:
+            if o.explains and o.reading is not None and (o.about == "symptom" or slower_confirmed(ledger)):
                 out.append(_read_explanation(o))
             continue
         if o.explains:
@@ -100,6 +104,7 @@ def _read_explanation(o: Observation) -> OpenHypothesis:
         answers="explains",
         prediction=o.reading,
         priority="high",
+        about=o.about,
         todo=(("read it in log and arguments", "high"),),
         why=f"check {o.check}",
     )

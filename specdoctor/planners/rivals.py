@@ -17,12 +17,14 @@ from specdoctor.planners.state import explained, slower_confirmed
 def rivals(briefing: Briefing, symptom: Symptom) -> list[OpenHypothesis]:
     """What is left to explain a confirmed loss: rivals for the accept length, and for the cycle where it is long.
 
-    Accept length alone never prefers one rival to another; each keeps the test that would decide it.
+    Accept length alone never prefers one rival to another; each keeps the test that would decide it. What explains the
+    accept length leaves a long cycle unexplained.
     """
     ledger = briefing.ledger
-    if not slower_confirmed(ledger) or explained(ledger):
+    if not slower_confirmed(ledger) or explained(ledger, "symptom") or explained(ledger, "cycle"):
         return []
-    out = [_rival(o) for o in _suggested(ledger, "accept_length")]
+    low = not explained(ledger, "accept_length")
+    out = [_rival(o) for o in _suggested(ledger, "accept_length")] if low else []
     gap = prefill_in_the_clock(ledger)
     out += [gap] if gap is not None else []
     cycle = long_cycle(ledger)

@@ -12,6 +12,9 @@ def slower_confirmed(ledger: Ledger) -> bool:
     return slower is not None and slower.status is Status.SUPPORTED
 
 
-def explained(ledger: Ledger) -> bool:
-    """Whether a supported cause accounts for the symptom."""
-    return any(h.answers == "explains" and h.status is Status.SUPPORTED for h in ledger.hypotheses.values())
+def explained(ledger: Ledger, about: str | None = None) -> bool:
+    """Whether a supported cause accounts for the symptom, or for one quantity of it (`about`)."""
+    return any(
+        h.answers == "explains" and h.status is Status.SUPPORTED and about in (None, h.about)
+        for h in ledger.hypotheses.values()
+    )

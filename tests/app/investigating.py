@@ -84,11 +84,20 @@ def run_of(
     )
 
 
+def unrecorded(world: World) -> World:
+    """The world without the files that its trainers left."""
+    models = tuple(
+        m.model_copy(update={"files": {k: v for k, v in m.files.items() if "/" not in k}}) for m in world.models
+    )
+    return world.model_copy(update={"models": models})
+
+
 def simulated(
     name: str, *, seed: int = 0, allow: Risk = Risk.RESTART, approver: Approver | None = None, **settings: object
 ) -> tuple[Run, int]:
     """Investigate a built-in world with its own symptom; returns the run and its exit code.
 
+    `recorded` False takes away what lies with its models and says what a drafter was trained on.
     The same investigation without a person to ask is made once: its run is to be read only.
     """
     if approver is not None:
@@ -105,6 +114,8 @@ def _investigated(
     name: str, seed: int, allow: Risk, approver: Approver | None, settings: dict[str, object]
 ) -> tuple[Run, int]:
     world = World.from_yaml(name)
+    if not settings.pop("recorded", True):
+        world = unrecorded(world)
     run = run_of(SimulatedHost(world, seed=seed), approver=approver)
     start(run, settings_for(world, allow=allow, **settings))
     return run, investigate(run, checkpoints=None)

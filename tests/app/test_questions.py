@@ -11,7 +11,7 @@ from tests.app.investigating import Scripted, simulated
 
 def test_the_question_before_a_restart_says_what_it_costs_and_what_is_known_without() -> None:
     asking = Scripted([Answer(granted=True, by="test"), Answer(granted=False, by="test")])
-    run, _ = simulated("kimi-k2.5-eagle3", allow=Risk.LOAD, approver=asking, grace_s=90.0, requests=4)
+    run, _ = simulated("kimi-k2.5-eagle3", allow=Risk.LOAD, approver=asking, grace_s=90.0, requests=4, recorded=False)
     text = asking.asked[0].text
     assert asking.asked[0].risk is Risk.RESTART
     down = next(line for line in text.splitlines() if line.startswith("  down"))

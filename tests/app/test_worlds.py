@@ -61,7 +61,7 @@ def test_no_world_is_answered_wrongly(name: str, seed: int) -> None:
     assert code == (5 if name in DOWN else 3 if verdict_of(run) is Verdict.NOT_ENOUGH_EVIDENCE else 0)
 
 
-@pytest.mark.parametrize("name", [n for n in OWN_SERVERS if n != "kimi-k2.5-eagle3"])
+@pytest.mark.parametrize("name", OWN_SERVERS)
 def test_these_worlds_are_decided(name: str) -> None:
     run, _ = simulated(name)
     assert verdict_of(run) is World.from_yaml(name).truth.verdict
@@ -84,8 +84,31 @@ def test_a_server_that_may_not_be_restarted_is_read_right_and_left_alone(name: s
     assert world.live_traffic is not None or "to test by hand: " in dict(run.ledger.verdict.lines)["do now"]
 
 
-def test_the_tempting_fault_is_real_and_does_not_explain() -> None:
+def test_a_drafter_fed_other_states_than_it_learnt_from_explains_its_accept_length() -> None:
     run, code = simulated("kimi-k2.5-eagle3")
+    found = roles(run)
+    assert code == 0
+    assert found["WIRE-1"] == ("supported", Role.EXPLAINS)
+    assert found["CFG-3"] == ("supported", Role.PRESENT)
+    assert not {"TRAIN-1", "TRAIN-2", "TRAIN-3"} & set(found)
+    assert [h.cause for h in run.ledger.hypotheses.values() if h.status is Status.FALSIFIED] == ["CFG-3"]
+    assert run.ledger.restarts == 3
+    assert run.ledger.verdict is not None
+    lines = dict(run.ledger.verdict.lines)
+    assert "trained on embed, out(2), out(30)" in lines["because"]
+    assert "SGLang 0.5.20 or later can, with eagle_config.eagle_aux_hidden_state_layer_ids [0, 3, 31]" in lines["fix"]
+    assert "train it again on out(2), out(30), out(58)" in lines["fix"]
+    assert "why a cycle of 2 tokens costs" in lines["not known"]
+
+
+def test_what_was_read_explains_nothing_before_the_loss_was_measured() -> None:
+    run, code = simulated("kimi-k2.5-eagle3", allow=Risk.READ)
+    assert code == 4
+    assert run.ledger.by_key("explains:WIRE-1:read") is None
+
+
+def test_the_tempting_fault_is_real_and_does_not_explain() -> None:
+    run, code = simulated("kimi-k2.5-eagle3", recorded=False)
     found = roles(run)
     assert code == 3
     assert found["CFG-3"] == ("supported", Role.PRESENT)
@@ -184,7 +207,7 @@ def test_no_secret_is_kept() -> None:
     ],
 )
 def test_no_wording_makes_a_loss_healthy(symptom: str) -> None:
-    run, code = simulated("kimi-k2.5-eagle3", symptom=symptom)
+    run, code = simulated("kimi-k2.5-eagle3", symptom=symptom, recorded=False)
     assert verdict_of(run) is Verdict.NOT_ENOUGH_EVIDENCE
     assert code == 3
     slower = run.ledger.by_key("symptom:slower")
@@ -218,7 +241,7 @@ def test_a_binding_fault_is_tested_where_the_user_gives_no_figures(symptom: str)
 
 
 def test_what_was_not_tested_is_not_called_harmless() -> None:
-    run, _ = simulated("kimi-k2.5-eagle3", max_restarts=2)
+    run, _ = simulated("kimi-k2.5-eagle3", max_restarts=2, recorded=False)
     assert run.ledger.verdict is not None
     assert "not tested" in run.ledger.verdict.headline
     assert "does not explain" not in dict(run.ledger.verdict.lines)["because"]

@@ -28,6 +28,10 @@ DRAFT_FLAGS = (
 )
 MAP_FLAGS = ("--speculative-token-map",)
 CONFIG_FLAGS = ("--config", "--extra_llm_api_options")
+NO_RECORDS = ("tokenizer.json", "special_tokens_map.json", "vocab.json", "added_tokens.json")
+RECORD_ENDINGS = (".yaml", ".yml", ".json", ".py")
+RECORD_LIMIT = 65536
+MOST_RECORDS = 24
 TEXT_LIMIT = 400000
 HEADER_LIMIT = 1 << 23
 MOST_TENSORS = 4000
@@ -98,6 +102,19 @@ def draft_tensors(key: str, folder: str) -> Dict[str, Dict[str, Any]]:
     return {key + "/tensors.txt": made}
 
 
+def draft_records(key: str, folder: str) -> Dict[str, Dict[str, Any]]:
+    """Small texts that lie with a draft, here or one folder below, and may say what it was trained on."""
+    known = CONFIG_NAMES + NO_RECORDS
+    found: Dict[str, Dict[str, Any]] = {}
+    for depth in ("", "*/"):
+        for ending in RECORD_ENDINGS:
+            for path in sorted(glob.glob(glob.escape(folder) + "/" + depth + "*" + ending)):
+                name = path[len(folder) + 1 :]
+                if os.path.basename(path) not in known and len(found) < MOST_RECORDS and os.path.isfile(path):
+                    found[key + "/" + name] = read_file(name, path, RECORD_LIMIT)
+    return found
+
+
 def config_words(argv: Sequence[str], cwd: Optional[str], root: str) -> List[str]:
     """The top-level scalars of the server's own YAML file as `--name=value`, to be read like flags."""
     found: List[str] = []
@@ -141,4 +158,5 @@ def files_of_server(argv: Sequence[str], env: Dict[str, str], cwd: Optional[str]
             found[name.rstrip("/") + "/" + each] = read_file(name, folder + "/" + each)
         if name in drafts:
             found.update(draft_tensors(name.rstrip("/"), folder))
+            found.update(draft_records(name.rstrip("/"), folder))
     return found
