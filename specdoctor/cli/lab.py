@@ -35,7 +35,9 @@ WORLD_HELP = "A world by name (`specdoctor lab list`), or the path of a world fi
 @app.command("up")
 def up(
     world: Annotated[str, typer.Argument(metavar="WORLD", help=WORLD_HELP)],
-    port: Annotated[int, typer.Option("--port", help="SSH port on loopback; 0 takes a free one.", min=0)] = 0,
+    port: Annotated[
+        int, typer.Option("--port", help="SSH port on loopback; 0 takes a free one.", min=0, max=65535)
+    ] = 0,
     state_dir: Annotated[
         Path | None,
         typer.Option("--state-dir", metavar="DIR", help="Keep the host's files here.", show_default=False),
@@ -144,9 +146,15 @@ def practice_host(
     from specdoctor.lab.boot import boot
     from specdoctor.lab.host import PracticeHost
 
-    place = state_dir or Path(tempfile.mkdtemp(prefix="specdoctor-lab-"))
     say(f"practice host {world.host.name}: {world.title or world.name}")
-    host = PracticeHost(world, state_dir=place, port=port, keep=keep).start()
+    try:
+        place = state_dir or Path(tempfile.mkdtemp(prefix="specdoctor-lab-"))
+        host = PracticeHost(world, state_dir=place, port=port, keep=keep).start()
+    except OSError as error:
+        raise UsageError(
+            f"the practice host cannot be started: {error}",
+            next_step="name a folder that can be written with --state-dir, and a free --port",
+        ) from error
     try:
         say(f"  SSH on 127.0.0.1:{host.port}; starting its {world.engine.name} {world.engine.version}")
         yield host, boot(host)

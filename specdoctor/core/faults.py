@@ -45,7 +45,7 @@ def explained(error: Any, *, known_keys: Sequence[str] = ()) -> str:
     kind, given, context = error["type"], error.get("input"), error.get("ctx", {})
     last = str(error["loc"][-1]) if error["loc"] else ""
     if kind == "extra_forbidden":
-        return unknown_word("key", last, known_keys)
+        return unknown_word("key", last, known_keys) if known_keys else f'unknown key "{last}"'
     if kind == "missing":
         return "is missing"
     if kind == "literal_error":

@@ -15,7 +15,9 @@ from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
 
 from specdoctor.core.errors import UsageError
+from specdoctor.core.faults import Fault, explained, refusal
 from specdoctor.core.model import Frozen, Role, Verdict
+from specdoctor.core.yaml_places import parse_yaml
 from specdoctor.lab.world_keeper import Keeper, PlainKeeper
 from specdoctor.lab.world_machine import Engine, Gpus, GpuTenant, Host, Install, release_of
 from specdoctor.lab.world_models import Acceptance, Conditionals, ForwardCost, Model, Tensor, Training
@@ -53,8 +55,11 @@ __all__ = [
 ]
 
 
+FORMAT = "docs/lab.md explains the format"
+
+
 class WorldError(UsageError):
-    """A world file cannot be read or breaks the format; the message lists every fault with its key."""
+    """A world file cannot be read or breaks the format; the message lists every fault with its place and key."""
 
 
 class HostCost(Frozen):
@@ -236,9 +241,7 @@ class World(Frozen):
         try:
             return cls.model_validate(data)
         except ValidationError as error:
-            raise WorldError(
-                _faults(source, error), tried=f"read {source}", next_step="see docs/lab.md for the format"
-            ) from error
+            raise _faults(source, error) from error
 
     def model(self, model_id: str) -> Model:
         """The model with this id. Raises WorldError when there is none."""
@@ -257,13 +260,17 @@ class World(Frozen):
 def _read(source: Path, seen: tuple[Path, ...] = ()) -> dict[str, Any]:
     """The file's mapping, over that of the world that it is `like`. Raises WorldError."""
     try:
-        data = YAML(typ="safe").load(source.read_text(encoding="utf-8"))
-    except (OSError, YAMLError) as error:
+        content = source.read_bytes()
+    except OSError as error:
         raise WorldError(
-            f"{source}: {error}", tried=f"read {source}", next_step="give the path of a world file"
+            f"{source}: {error.strerror}", tried=f"read {source}", next_step="give the path of a world file"
         ) from error
+    try:
+        data = YAML(typ="safe").load(content.decode("utf-8-sig"))
+    except (YAMLError, ValueError, RecursionError) as error:
+        raise _no_world(source, content) from error
     if not isinstance(data, dict):
-        raise WorldError(f"{source}: a world is a mapping", next_step="see docs/lab.md for the format")
+        raise WorldError(f"{source}: a world is a mapping", next_step=FORMAT)
     base = data.pop("like", None)
     if base is None:
         return data
@@ -296,10 +303,37 @@ def _locate(path: str | Path) -> Path:
     return Path(__file__).parent / "worlds" / f"{path}.yaml"
 
 
-def _faults(source: Path, error: ValidationError) -> str:
-    faults = error.errors()
-    lines = [f"  {'.'.join(str(part) for part in fault['loc']) or '(top)'}  {fault['msg']}" for fault in faults]
-    return "\n".join([f"{source}: {len(faults)} fault{'s' if len(faults) != 1 else ''}", *lines])
+def _faults(source: Path, error: ValidationError) -> WorldError:
+    """Every fault with its place; one in what the world is `like` has the place of what is around it here."""
+    file = parse_yaml(source, source.read_bytes())
+    faults = []
+    for item in error.errors(include_url=False):
+        line, column = file.find(item["loc"])
+        key = ".".join(map(str, item["loc"])) or "(whole file)"
+        message = explained(item, known_keys=_known_keys(item["loc"]))
+        faults.append(Fault(line=line, column=column, key=key, message=message))
+    return WorldError(refusal(str(source), faults).message, tried=f"read {source}", next_step=FORMAT)
+
+
+def _known_keys(loc: tuple[int | str, ...]) -> list[str]:
+    """The keys that may stand where `loc` does, as far as one form is meant there."""
+    model: Any = World
+    for part in loc[:-1]:
+        found = model.model_fields.get(part)
+        model = found.annotation if found is not None else None
+        if not isinstance(model, type) or not issubclass(model, Frozen):
+            return []
+    return [*model.model_fields, *(["like"] if model is World else [])]
+
+
+def _no_world(source: Path, content: bytes) -> WorldError:
+    """What is wrong with a file that cannot be parsed, and where."""
+    said = f"{source}: this is no YAML"
+    try:
+        parse_yaml(source, content)
+    except UsageError as error:
+        said = error.message
+    return WorldError(said, tried=f"read {source}", next_step=FORMAT)
 
 
 def builtin_worlds() -> tuple[str, ...]:

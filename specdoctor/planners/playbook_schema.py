@@ -6,13 +6,13 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import Discriminator, Field, Tag, ValidationError, field_validator, model_validator
+from pydantic import Discriminator, Field, FiniteFloat, Tag, ValidationError, field_validator, model_validator
 
 from specdoctor.core.errors import UsageError
 from specdoctor.core.faults import Fault, explained, refusal, unknown_word
 from specdoctor.core.hypothesis import Answers
 from specdoctor.core.model import Frozen, Role, Status, Verdict
-from specdoctor.planners.yaml_places import Place, YamlFile, read_yaml
+from specdoctor.core.yaml_places import Place, YamlFile, parse_yaml
 
 AS_FOUND = "as found"
 """The label of the launch that a playbook begins with."""
@@ -102,7 +102,7 @@ class StatedPrediction(Frozen):
 
     metric: FigureName
     op: Literal[">=", ">", "<=", "<"]
-    value: float | None = None
+    value: FiniteFloat | None = None
     than: Label | None = None
 
     @model_validator(mode="after")
@@ -151,9 +151,9 @@ class FigureExpectation(Frozen):
     metric: FigureName
     of: Label
     op: Comparison
-    value: float | None = None
+    value: FiniteFloat | None = None
     than: Label | None = None
-    tolerance: Annotated[float, Field(ge=0, lt=1)] = 0.0
+    tolerance: Annotated[FiniteFloat, Field(ge=0, lt=1)] = 0.0
 
     @model_validator(mode="after")
     def _one_reference(self) -> Self:
@@ -253,12 +253,14 @@ def load_playbook(path: Path, *, checks: Sequence[str]) -> Playbook:
 
     Raises UsageError with every fault of the file, one line each: file:line:column, key, message.
     """
-    file = read_yaml(path)
+    file = _read(path)
     faults = [*_named(file, checks)]
     try:
         playbook = Playbook.model_validate(file.data)
     except ValidationError as error:
-        faults += [_fault(file, item) for item in error.errors(include_url=False)]
+        found = error.errors(include_url=False)
+        # A list whose items are all at fault counts as too short for the validator; its items are told.
+        faults += [_fault(file, item) for item in found if item["type"] != "too_short" or not item["input"]]
     if faults:
         raise refusal(str(path), faults, next_step="docs/playbooks.md explains the format")
     return playbook
@@ -358,7 +360,16 @@ def _at(file: YamlFile, place: Place, message: str) -> Fault:
 def title_of(path: Path) -> str:
     """The title of a playbook without judging the rest, empty where it cannot be read."""
     try:
-        data = read_yaml(path).data
+        data = _read(path).data
     except UsageError:
         return ""
     return str(data.get("title", "")) if isinstance(data, dict) else ""
+
+
+def _read(path: Path) -> YamlFile:
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        said = error.strerror or str(error)
+        raise UsageError(f"cannot read {path}: {said}", next_step="give the path of a readable YAML file") from error
+    return parse_yaml(path, content)

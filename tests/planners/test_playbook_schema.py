@@ -152,6 +152,19 @@ def test_a_fault_is_told_with_what_would_be_right(tmp_path: Path, old: str, new:
     assert [row for row in told if row.startswith(fault)], told
 
 
+BOMB = "a0: &a0 [x]\n" + "".join(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]\n" for n in range(1, 9))
+"""A file of nine lines that stands for 43 million words."""
+
+
+def test_a_figure_that_is_none_is_refused(tmp_path: Path) -> None:
+    told = faults(tmp_path, WHOLE.replace(", than: as found}", ", value: .nan}"))
+    assert [row for row in told if "prediction.value" in row and "finite" in row], told
+
+
+def test_a_list_whose_items_are_all_wrong_is_not_too_short(tmp_path: Path) -> None:
+    assert len(faults(tmp_path, "title: x\nsteps:\n  - watch: soon\n  - watch: later\n")) == 2
+
+
 @pytest.mark.parametrize(
     ("text", "fault"),
     [
@@ -161,6 +174,7 @@ def test_a_fault_is_told_with_what_would_be_right(tmp_path: Path, old: str, new:
         ("", "1:1  (whole file)  must be a table of keys"),
         ("title: x\nsteps: []\n", "2:1  steps"),
         ("title: x\n", "1:1  steps  is missing"),
+        (BOMB, "1:1  (syntax)  its aliases stand for too much"),
     ],
 )
 def test_a_file_that_is_no_playbook(tmp_path: Path, text: str, fault: str) -> None:
