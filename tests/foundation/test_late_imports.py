@@ -14,7 +14,7 @@ PACKAGE = Path(__file__).parents[2] / "specdoctor"
 HOMES = {
     "asyncssh": ("lab/",),
     "langgraph": ("app/graph.py",),
-    "numpy": ("analysis/", "lab/"),
+    "numpy": ("analysis/", "drafter/alone/", "drafter/dumps/", "lab/"),
     "openai": ("planners/llm",),
     "paramiko": ("transports/ssh",),
     "rich": ("render/",),
