@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from specdoctor.cli import lab
+from specdoctor.cli import drafter, lab
 from specdoctor.cli.breakeven import breakeven
 from specdoctor.cli.catalogue import check, checks, playbooks
 from specdoctor.cli.compare import compare
@@ -73,6 +73,7 @@ app.command()(triage)
 app.command()(wiring)
 app.command()(breakeven)
 app.command()(compare)
+app.add_typer(drafter.app, name="drafter")
 app.add_typer(lab.app, name="lab")
 
 
