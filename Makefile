@@ -10,6 +10,7 @@ WORKERS ?= 3
 E2E_WORKERS ?= 4
 ROUNDS ?= 10
 FIRST ?= 1
+QUICK ?=
 WORLD ?= secret-in-argv
 ARGS ?=
 
@@ -18,7 +19,7 @@ PIP := PIP_DISABLE_PIP_VERSION_CHECK=1 $(PY) -m pip --quiet --no-input --no-cach
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help setup demo test e2e chaos lint format docs docs-check replays check lock clean distclean
+.PHONY: help setup demo test e2e chaos bench lint format docs docs-check replays check lock clean distclean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-11s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -61,6 +62,9 @@ e2e: setup ## run the command line against practice hosts over real SSH (ARGS="-
 chaos: setup ## kill the controller and cut its link ROUNDS times in all phases (FIRST=n: seeds from n on; WORLD=name)
 	CHAOS_ROUNDS=$(ROUNDS) CHAOS_FIRST=$(FIRST) CHAOS_WORLD=$(WORLD) $(PY) -m pytest -n $(WORKERS) --dist load -rP tests/e2e/test_chaos.py $(ARGS)
 
+bench: setup ## print the benchmark table; never fails (ARGS="ssh" for some sections, QUICK=1 for a rough one)
+	@QUICK=$(QUICK) $(PY) -m benchmarks $(ARGS) || true
+
 lint: setup ## ruff, formatting, import contracts, mypy --strict
 	$(VENV)/bin/ruff check
 	$(VENV)/bin/ruff format --check
@@ -96,4 +100,4 @@ clean: ## remove caches and build products
 	find specdoctor tests -name __pycache__ -type d -prune -exec rm -rf {} +
 
 distclean: clean ## clean, and remove .venv
-	rm -rf $(VENV)
+	rm -rf $(VENV) .venv-bench

@@ -1,6 +1,6 @@
 """A server that computes nothing: it streams counted tokens at a fixed pace, so that only the client's work shows.
 
-    python benchmarks/null_server.py --tokens-per-chunk 4 --step-ms 2
+    python benchmarks/tools/null_server.py --tokens-per-chunk 4 --step-ms 2
 
 It prints its port on the first line, answers SGLang's /generate and the OpenAI chat endpoint, and ends with its
 standard input. A request's first chunk holds one token (as a prefill gives one), the others `--tokens-per-chunk`.
@@ -36,7 +36,7 @@ def token_counts(limit: int, per_chunk: int) -> Iterator[int]:
 
 def generate_chunks(limit: int, per_chunk: int) -> list[bytes]:
     """What /generate sends: the text so far and the count so far in every chunk."""
-    chunks = []
+    chunks: list[object] = []
     for count in token_counts(limit, per_chunk):
         meta: dict[str, object] = {"id": "0", "prompt_tokens": 12, "cached_tokens": 0, "completion_tokens": count}
         meta["finish_reason"] = {"type": "length", "length": limit} if count == limit else None
