@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import pairwise
 
 import pytest
 
@@ -34,7 +35,7 @@ def test_the_null_server_sends_what_was_asked_for(limit: int, per_chunk: int) ->
     counts = list(token_counts(limit, per_chunk))
     assert counts[0] == 1
     assert counts[-1] == limit
-    assert all(0 < b - a <= per_chunk for a, b in zip(counts, counts[1:], strict=False))
+    assert all(0 < b - a <= per_chunk for a, b in pairwise(counts))
 
 
 def test_the_drawn_log_is_a_servers_log() -> None:
