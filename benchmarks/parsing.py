@@ -45,7 +45,8 @@ def drawn_block(lines: int = 40_000) -> str:
         found.append(
             f"{stamp}Decode batch, #running-req: {source.randint(1, 32)}, #token: {source.randint(100, 9999)}, "
             f"token usage: 0.{source.randint(0, 99):02d}, accept len: {length:.2f}, "
-            f"accept rate: {(length - 1) / 3:.2f}, cuda graph: True, gen throughput (token/s): {source.uniform(300, 1200):.2f}, #queue-req: 0\n"
+            f"accept rate: {(length - 1) / 3:.2f}, "
+            f"cuda graph: True, gen throughput (token/s): {source.uniform(300, 1200):.2f}, #queue-req: 0\n"
         )
         if index % 8 == 0:
             port, new = source.randint(30000, 60000), source.randint(2, 200)
