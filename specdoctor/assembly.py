@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from specdoctor.app.preflight import Finding
     from specdoctor.app.run import Run
     from specdoctor.app.triage import TriageDocument
+    from specdoctor.app.tune_outcome import TuneOutcome
     from specdoctor.app.wiring import WiringDocument
     from specdoctor.core.engine import Engine
     from specdoctor.core.events import RunSettings, RunStarted
@@ -246,6 +247,10 @@ def planner_for(settings: RunSettings) -> Planner:
         from specdoctor.planners.playbook import PlaybookPlanner
 
         return PlaybookPlanner(playbook_at(Path(settings.playbook or "")))
+    if settings.planner == "tune":
+        from specdoctor.planners.tuning import TunePlanner
+
+        return TunePlanner()
     from specdoctor.planners.rules import RulePlanner
 
     return RulePlanner()
@@ -328,6 +333,35 @@ def preflight(
         nothing = f"{none_found(every, port)} among the processes and logs that could be read"
         found.append(Finding(name="server", state="no", text=nothing, then="start it, or name its log with --log"))
     return found, len(views)
+
+
+def tune_outcome(store: MirroredStore, run: str) -> TuneOutcome:
+    """What a stored search for the best setting came to."""
+    from specdoctor.app.tune_outcome import outcome_of
+
+    return outcome_of(store, run, engines=all_engines())
+
+
+def earlier_tune(store: MirroredStore, operations: Operations, settings: RunSettings) -> TuneOutcome | None:
+    """The outcome of an earlier search on this target in the same state of the system; one read of the host.
+
+    None also where the host shows no server: the search itself says so.
+    """
+    from specdoctor.app.scene import scene_of as chosen
+    from specdoctor.app.tune_outcome import earlier_outcome
+    from specdoctor.core.errors import TargetError
+    from specdoctor.core.operations import SnapshotRequest
+
+    if not any(r.target == operations.target and r.settings.planner == "tune" for r in store.runs()):
+        return None
+    ports = (settings.port,) if settings.port else ()
+    request = SnapshotRequest(ports=ports, logs=settings.extra_logs, files=settings.extra_files)
+    engines = _engines(settings.engine)
+    try:
+        scene = chosen(operations.snapshot(request), engines=engines, target=operations.target, port=settings.port)
+    except TargetError:
+        return None
+    return earlier_outcome(store, scene, settings, target=operations.target, engines=engines)
 
 
 def triaged(texts: Mapping[str, str], *, symptom: str) -> TriageDocument:

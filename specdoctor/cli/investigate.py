@@ -150,10 +150,10 @@ def started(
     target = Target(transport="local:") if facts else resolve(wanted, targets_file)
     say(f"specdoctor: reading {facts}" if facts else f"specdoctor: logging in to {target.transport}")
     settings = settings_of(target, given)
-    operations = _operations(target.transport, settings, accept_new=accept_new)
+    operations = operations_for(target.transport, settings, accept_new=accept_new)
     store = assembly.open_store()
     try:
-        code, run_id = _to_its_end(store, operations, settings)
+        code, run_id = to_its_end(store, operations, settings)
         if not quiet:
             show_outcome(store, run_id, as_json=as_json)
         return code, run_id
@@ -162,7 +162,8 @@ def started(
         assembly.close_store(store)
 
 
-def _to_its_end(store: MirroredStore, operations: Operations, settings: RunSettings) -> tuple[int, str]:
+def to_its_end(store: MirroredStore, operations: Operations, settings: RunSettings) -> tuple[int, str]:
+    """A fresh run, driven to its end; its exit code and id."""
     from specdoctor import assembly
     from specdoctor.cli.driving import drive
 
@@ -196,7 +197,7 @@ def resumed(
         ssh_config, ssh_transport = given.get("ssh_config"), given.get("ssh_transport")
         over = {"ssh_config": ssh_config and str(ssh_config), "ssh_transport": ssh_transport}
         settings = settings.model_copy(update={name: value for name, value in over.items() if value})
-        operations = _operations(place, settings, accept_new=accept_new)
+        operations = operations_for(place, settings, accept_new=accept_new)
         try:
             live = on_terminal()
             run = assembly.resumed_run(
@@ -221,7 +222,8 @@ def resumed(
         assembly.close_store(store)
 
 
-def _operations(transport: str, settings: RunSettings, *, accept_new: bool) -> Operations:
+def operations_for(transport: str, settings: RunSettings, *, accept_new: bool) -> Operations:
+    """The way to a target as the settings say. Raises UsageError and the subclasses of TargetError."""
     from specdoctor import assembly
     from specdoctor.cli.passphrase import ask_passphrase
 

@@ -14,11 +14,13 @@ from specdoctor.cli.demo import demo
 from specdoctor.cli.doctor import doctor
 from specdoctor.cli.failures import Guarded
 from specdoctor.cli.investigate import investigate
+from specdoctor.cli.predict import predict
 from specdoctor.cli.probe import probe
 from specdoctor.cli.replay import replay
 from specdoctor.cli.review import review, runs
 from specdoctor.cli.status import restore, status
 from specdoctor.cli.triage import triage
+from specdoctor.cli.tune import tune
 from specdoctor.cli.wiring import wiring
 
 app = typer.Typer(
@@ -73,6 +75,8 @@ app.command()(triage)
 app.command()(wiring)
 app.command()(breakeven)
 app.command()(compare)
+app.command()(tune)
+app.command()(predict)
 app.add_typer(drafter.app, name="drafter")
 app.add_typer(lab.app, name="lab")
 

@@ -171,6 +171,18 @@ Concurrency = Annotated[
         show_default=False,
     ),
 ]
+LaunchSpread = Annotated[
+    float | None,
+    typer.Option(
+        "--launch-spread",
+        metavar="SHARE",
+        help="Relative spread between two launches of one setting on this host, such as 0.01 for 1 %; it enters every "
+        "interval.  [default: 0.05, assumed]",
+        min=0.0,
+        max=0.5,
+        show_default=False,
+    ),
+]
 Requests = Annotated[
     int | None,
     typer.Option(

@@ -25,19 +25,23 @@ class RunSettings(Frozen):
     `allow` is the highest tier permitted without asking. Budgets: `max_restarts` counts every start, the restoring
     one included; `max_minutes` is wall time. `grace_s` is how long the guard on the host waits for a word from us
     before it puts a changed server back. `ssh_config`, `ssh_transport`, `via` (a container), `sudo` and `facts_file`
-    say how the target was reached, `engine` is the only one to look for (None: any).
+    say how the target was reached, `engine` is the only one to look for (None: any). `concurrencies` are the numbers of
+    clients that a search for the best setting measures with (empty: `concurrency`), `launch_spread` the relative spread
+    between two launches of one setting as it is known here (None: assumed).
     """
 
     symptom: str = ""
     recall: str = ""
     recalled_at: str = ""
     allow: Risk = Risk.READ
-    planner: Literal["rules", "playbook"] = "rules"
+    planner: Literal["rules", "playbook", "tune"] = "rules"
     playbook: str | None = None
     max_restarts: int = 3
     max_minutes: float = 240.0
     grace_s: float = 120.0
     concurrency: int = 1
+    concurrencies: tuple[int, ...] = ()
+    launch_spread: float | None = None
     requests: int = 12
     warmup: int = 2
     max_new_tokens: int = 160

@@ -1,0 +1,118 @@
+"""What a search for the best setting came to, at each concurrency."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Sequence
+
+from specdoctor.analysis.draft_setting import OFF, DraftSetting
+from specdoctor.analysis.forecast import ASSUMED_SPREAD, Forecast, SettingForecast
+from specdoctor.analysis.interval import NORMAL_95, Estimate, between
+from specdoctor.analysis.launches import MeasuredLaunch, concurrencies, measured_launches
+from specdoctor.analysis.refusal import Refusal
+from specdoctor.analysis.search import chosen
+from specdoctor.analysis.tune_plan import belief_of, confirmed
+from specdoctor.core.ledger import Ledger
+from specdoctor.core.model import Frozen
+
+
+class TunedAt(Frozen):
+    """The outcome at one concurrency.
+
+    `best` is the smallest setting within noise of the fastest, no speculation where nothing beats it; None where
+    nothing can be said, for the reason in `why`. `confirmed`: measured after it had been chosen (no speculation:
+    measured). `gain` is the measured throughput of `best` over that without speculation.
+    """
+
+    concurrency: int
+    best: DraftSetting | None
+    confirmed: bool
+    why: str
+    gain: Estimate | None
+    predicted: tuple[SettingForecast, ...]
+    measured: tuple[MeasuredLaunch, ...]
+
+
+class Tuned(Frozen):
+    """The outcome of a search. `launches` counts every test start, the restoring ones not."""
+
+    launches: int
+    spread: float
+    results: tuple[TunedAt, ...]
+
+
+def starts_made(ledger: Ledger) -> int:
+    """Test starts so far, failed ones included; what puts the original back is not one."""
+    return sum(1 for r in ledger.relaunches if r.outcome.status not in ("refused", "undone"))
+
+
+def spread_of(ledger: Ledger) -> float:
+    """The relative spread between launches that the run was told, else the assumed one."""
+    told = ledger.settings.launch_spread
+    return ASSUMED_SPREAD if told is None else told
+
+
+def tuned(ledger: Ledger, candidates: Sequence[DraftSetting]) -> Tuned:
+    """The outcome as the measurements stand; `candidates` are the settings that may be chosen."""
+    spread = spread_of(ledger)
+    rows = {b: measured_launches(ledger, b) for b in concurrencies(ledger)}
+    results = tuple(_at(found, candidates, concurrency=b, spread=spread) for b, found in rows.items() if found)
+    return Tuned(launches=starts_made(ledger), spread=spread, results=results)
+
+
+def _at(
+    rows: tuple[MeasuredLaunch, ...], candidates: Sequence[DraftSetting], *, concurrency: int, spread: float
+) -> TunedAt:
+    belief = belief_of(rows, candidates, concurrency=concurrency, spread=spread)
+    has_baseline = any(m.figures.setting == OFF for m in rows)
+    predicted: tuple[SettingForecast, ...] = ()
+    best: DraftSetting | None
+    if isinstance(belief, Refusal):
+        best, why = _best_measured(rows) if has_baseline else None, f"no prediction: {belief.reason}"
+    else:
+        best, why = chosen(belief, candidates) if has_baseline else None, _why(belief, candidates)
+        predicted = tuple(belief.of(setting) for setting in belief.settings)
+    if not has_baseline:
+        why = "no start without speculation was measured"
+    is_confirmed = best == OFF or (
+        best is not None and confirmed(rows, best, candidates, concurrency=concurrency, spread=spread)
+    )
+    return TunedAt(
+        concurrency=concurrency,
+        best=best,
+        confirmed=is_confirmed,
+        why=why,
+        gain=_gain(rows, best, spread) if best is not None and best.on else None,
+        predicted=predicted,
+        measured=rows,
+    )
+
+
+def _why(belief: Forecast, candidates: Sequence[DraftSetting]) -> str:
+    """What the choice rests on: the best by prediction, and how it stands to no speculation."""
+    speeds = {s: float(belief.mean[belief.settings.index(s)]) for s in candidates}
+    top = max(speeds, key=lambda s: speeds[s])
+    over = math.exp(speeds[top] - float(belief.mean[belief.settings.index(OFF)]))
+    return f"the fastest by prediction is {top.label}, at {over:.2f} of the throughput without speculation"
+
+
+def _best_measured(rows: Sequence[MeasuredLaunch]) -> DraftSetting:
+    return max(rows, key=lambda m: m.figures.throughput.value).figures.setting
+
+
+def _gain(rows: Sequence[MeasuredLaunch], best: DraftSetting, spread: float) -> Estimate | None:
+    """Measured ratio of throughputs over all launches of both; the spread between launches is in its interval."""
+    tops = [m.figures.throughput for m in rows if m.figures.setting == best]
+    bottoms = [m.figures.throughput for m in rows if m.figures.setting == OFF]
+    if not tops or not bottoms:
+        return None
+    means, variance = [], 0.0
+    for launches in (tops, bottoms):
+        means.append(statistics.fmean(math.log(t.value) for t in launches))
+        within = statistics.fmean((t.width / 2.0 / NORMAL_95 / t.value) ** 2 for t in launches)
+        variance += (within + spread**2) / len(launches)
+    ratio, half = math.exp(means[0] - means[1]), NORMAL_95 * math.sqrt(variance)
+    estimator = f"{len(tops)} over {len(bottoms)} launches, {spread:.1%} between launches"
+    low, high = ratio * math.exp(-half), ratio * math.exp(half)
+    return between(ratio, low, high, "ratio", estimator=estimator, n=min(len(tops), len(bottoms)))

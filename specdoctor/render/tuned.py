@@ -1,0 +1,164 @@
+"""The outcome of a search for the fastest setting, and forecasts of a run: for people and for machines."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from specdoctor.analysis.draft_setting import DraftSetting
+from specdoctor.analysis.forecast import Forecast, SettingForecast
+from specdoctor.analysis.launches import MeasuredLaunch
+from specdoctor.analysis.refusal import Refusal
+from specdoctor.analysis.tuned import Tuned, TunedAt
+from specdoctor.core.estimate import Estimate
+from specdoctor.render.layout import columns, labelled
+
+TUNE_SCHEMA = "specdoctor.tune/1"
+PREDICT_SCHEMA = "specdoctor.predict/1"
+_LABEL_WIDTH = 12
+_SHOWN = 8
+
+
+def tune_document(
+    tuned: Tuned, *, run: str, target: str, launches: Mapping[int, str], cached: bool, reason: str
+) -> dict[str, Any]:
+    """A search for machines. `best` null means off where `decided` is true; the setting null means no speculation."""
+    return {
+        "schema": TUNE_SCHEMA,
+        "run": run,
+        "target": target,
+        "cached": cached,
+        "launches": tuned.launches,
+        "spread_between_launches": tuned.spread,
+        "ended": reason,
+        "results": [_result(result, launches.get(result.concurrency)) for result in tuned.results],
+    }
+
+
+def _result(result: TunedAt, launch: str | None) -> dict[str, Any]:
+    return {
+        "concurrency": result.concurrency,
+        "best": _setting(result.best),
+        "decided": result.best is not None,
+        "confirmed": result.confirmed,
+        "why": result.why,
+        "gain": None if result.gain is None else _ratio(result.gain),
+        "predicted": [_predicted(p) for p in result.predicted],
+        "measured": [_measured(m) for m in result.measured],
+        "launch": launch,
+    }
+
+
+def _setting(setting: DraftSetting | None) -> dict[str, int] | None:
+    return setting.model_dump() if setting is not None and setting.on else None
+
+
+def _ratio(figure: Estimate) -> dict[str, Any]:
+    return {"ratio": figure.value, "low": figure.low, "high": figure.high, "estimator": figure.estimator}
+
+
+def _speed(figure: Estimate) -> dict[str, Any]:
+    return {"throughput_tok_s": figure.value, "low": figure.low, "high": figure.high}
+
+
+def _predicted(forecast: SettingForecast) -> dict[str, Any]:
+    return {
+        "setting": _setting(forecast.setting),
+        **_speed(forecast.throughput),
+        "accept_length": forecast.accept_length,
+        "cycle_ms": forecast.cycle_ms,
+        "estimator": forecast.throughput.estimator,
+    }
+
+
+def _measured(launch: MeasuredLaunch) -> dict[str, Any]:
+    figures = launch.figures
+    length = figures.accept_length
+    return {
+        "setting": _setting(figures.setting),
+        "as_found": launch.as_found,
+        **_speed(figures.throughput),
+        "accept_length": None if length is None else length.value,
+        "cycle_ms": figures.step.value,
+        "requests": launch.requests,
+        "estimator": figures.throughput.estimator,
+        "evidence": launch.evidence,
+    }
+
+
+def tune_text(tuned: Tuned, *, launches: Mapping[int, str], cached: bool, width: int) -> str:
+    """A search for people: what to run at each concurrency, what it brings, what was measured and predicted."""
+    lines: list[str] = []
+    for result in tuned.results:
+        lines += _result_lines(result, launches.get(result.concurrency, ""), width)
+    starts = "none" if tuned.launches == 0 else str(tuned.launches)
+    cost = "none now: an earlier run's answer, in the same state of the system" if cached else f"{starts} test starts"
+    lines += labelled("cost", cost, label_width=_LABEL_WIDTH, width=width)
+    said = f"between two launches of one setting a spread of {tuned.spread:.1%} is reckoned with in every interval"
+    lines += labelled("assumes", said, label_width=_LABEL_WIDTH, width=width)
+    return "\n".join(lines)
+
+
+def _result_lines(result: TunedAt, launch: str, width: int) -> list[str]:
+    at = f"at concurrency {result.concurrency}: "
+    lines = labelled("best", at + _best(result), label_width=_LABEL_WIDTH, width=width)
+    lines += labelled("because", result.why, label_width=_LABEL_WIDTH, width=width)
+    for m in result.measured:
+        found = " (as found)" if m.as_found else ""
+        text = f"{m.figures.setting.label}{found}: {m.figures.throughput.with_unit()}  {m.evidence}"
+        lines += labelled("measured", text, label_width=_LABEL_WIDTH, width=width)
+    started = {m.figures.setting for m in result.measured}
+    unseen = sorted((p for p in result.predicted if p.setting not in started), key=lambda p: -p.throughput.value)
+    for p in unseen[:3]:
+        text = f"{p.setting.label}: {p.throughput.with_unit()}, not run"
+        lines += labelled("predicted", text, label_width=_LABEL_WIDTH, width=width)
+    return lines + (labelled("launch", launch, label_width=_LABEL_WIDTH, width=width) if launch else [])
+
+
+def _best(result: TunedAt) -> str:
+    if result.best is None:
+        return f"not known ({result.why})"
+    if not result.best.on:
+        return "off: no setting beats no speculation by more than the noise"
+    sure = "" if result.confirmed else ", NOT confirmed by a fresh start"
+    gain = f", {result.gain} times the throughput without speculation (measured)" if result.gain is not None else ""
+    return f"{result.best.label}{gain}{sure}"
+
+
+def predict_document(run: str, found: Mapping[int, Forecast | Refusal], measured: Mapping[int, list[str]]) -> Any:
+    """Forecasts of a run for machines; `refused` says why there is none at a concurrency."""
+    rows = []
+    for concurrency, belief in found.items():
+        refused = belief.reason if isinstance(belief, Refusal) else None
+        predicted = [] if isinstance(belief, Refusal) else [_predicted(belief.of(s)) for s in belief.settings]
+        rows.append(
+            {
+                "concurrency": concurrency,
+                "refused": refused,
+                "kind": belief.kind if isinstance(belief, Refusal) else None,
+                "measured": measured[concurrency],
+                "predicted": predicted,
+            }
+        )
+    return {"schema": PREDICT_SCHEMA, "run": run, "results": rows}
+
+
+def predict_text(found: Mapping[int, Forecast | Refusal], measured: Mapping[int, list[str]], *, width: int) -> str:
+    """Forecasts of a run for people, the fastest first."""
+    blocks: list[str] = []
+    for concurrency, belief in found.items():
+        head = f"concurrency {concurrency}, from {', '.join(measured[concurrency])}"
+        if isinstance(belief, Refusal):
+            blocks.append("\n".join(labelled("refused", f"{head}: {belief.reason}", label_width=10, width=width)))
+            continue
+        rows = sorted((belief.of(s) for s in belief.settings), key=lambda p: -p.throughput.value)
+        chains = [p for p in rows if p.setting.topk <= 1]
+        trees = [p for p in rows if p.setting.topk > 1][:_SHOWN]
+        cells = [
+            (p.setting.label, p.throughput.with_unit(), f"{p.accept_length:.2f}", f"{p.cycle_ms:.4g}")
+            for p in (*chains, *trees)
+        ]
+        table = columns(("SETTING", "THROUGHPUT (95 %)", "ACCEPT LENGTH", "CYCLE MS"), cells, width=width)
+        note = f"a fresh launch over the same prompts; {belief.spread:.1%} between launches reckoned with"
+        blocks.append(f"{head}\n{table}\n{note}")
+    return "\n\n".join(blocks)
