@@ -27,13 +27,15 @@ def lines_of(
     missing: tuple[str, ...],
     recommendation: ev.Recommendation | None,
 ) -> Lines:
-    """(label, text) pairs: verdict, gain or loss, because, fix, ruled out, not known, do now, cost, server.
+    """(label, text) pairs: verdict, gain or loss, what arithmetic says where that is not known, because, fix,
+    ruled out, not known, do now, cost, server.
 
     Where there is something to say of them: launches compared, figures from memory, what has changed since, what then.
     """
     ledger = run.ledger
     lines: list[tuple[str, str]] = [("verdict", f"{verdict.value.replace('-', ' ')}: {headline}")]
     lines += _gain(ledger)
+    lines += _bounds(ledger)
     because = [c for c in causes if c.status == "supported"]
     if because:
         words = "; ".join(_cause_words(ledger, c) for c in because)
@@ -58,6 +60,15 @@ def lines_of(
     lines.append(("cost", _cost(ledger)))
     lines.append(("server", _state(run)))
     return tuple(lines)
+
+
+def _bounds(ledger: Ledger) -> Lines:
+    """What arithmetic on the best figures says, as long as no launch without speculation was measured."""
+    if ledger.baseline(ledger.settings.concurrency) is not None or not ledger.bounds:
+        return []
+    evidence = ledger.bounds[-1].evidence
+    last = [b for b in ledger.bounds if b.evidence == evidence]
+    return [("arithmetic", _cited(" | ".join(b.text for b in last[:2]), evidence))]
 
 
 def _worth_a_line(ledger: Ledger, compared: Compared) -> bool:
@@ -171,8 +182,30 @@ def _pays_when(now: Measurement, off: Measurement) -> str:
 
 def _typed_baseline(ledger: Ledger) -> str:
     """The user's own baseline, said to be theirs."""
-    typed = next((c.value for c in ledger.claims if c.metric == "throughput_tok_s" and c.role == "baseline"), None)
+    typed = _told_baseline(ledger)
     return f"; {typed:g} tok/s without is your figure, not measured here" if typed is not None else ""
+
+
+def _told_baseline(ledger: Ledger) -> float | None:
+    return next((c.value for c in ledger.claims if c.metric == "throughput_tok_s" and c.role == "baseline"), None)
+
+
+def _by_what_was_told(ledger: Ledger) -> str:
+    """What follows where the user's own figure without speculation is above what was measured with it.
+
+    Empty otherwise, and once a launch without speculation was measured.
+    """
+    told = _told_baseline(ledger)
+    seen = ledger.measured("original", concurrency=ledger.settings.concurrency)
+    now = seen or next((m for m in reversed(ledger.measurements) if m.launch_key == "original" and m.throughput), None)
+    if told is None or now is None or now.throughput is None or not now.spec.on:
+        return ""
+    if ledger.baseline(ledger.settings.concurrency) is not None or told <= now.throughput.value * MATERIAL:
+        return ""
+    return (
+        f"measure it without speculation: by your figure that is faster, {told:g} against "
+        f"{now.throughput.value:.1f} tok/s here; until then "
+    )
 
 
 def _do_now(run: Run, recommendation: ev.Recommendation | None) -> str:
@@ -185,12 +218,13 @@ def _do_now(run: Run, recommendation: ev.Recommendation | None) -> str:
     if view is not None and view.state == "down":
         failure = view.log.failure if view.log else None
         return failure.next_step if failure and failure.next_step else "start it again, and read the end of its log"
+    first = _by_what_was_told(run.ledger)
     left = left_to_do(run.ledger)
     if left:
-        return f"leave it as it is; to test by hand: {left[0].start}"
+        return f"{first}leave it as it is; to test by hand: {left[0].start}"
     if run.ledger.verdict is None and view is not None and not view.keeper.restartable and view.keeper.by_hand:
-        return f"leave it as it is; to test by hand: {view.keeper.by_hand}"
-    return "leave it as it is"
+        return f"{first}leave it as it is; to test by hand: {view.keeper.by_hand}"
+    return f"{first}leave it as it is"
 
 
 def _cost(ledger: Ledger) -> str:

@@ -107,6 +107,19 @@ def test_what_was_read_explains_nothing_before_the_loss_was_measured() -> None:
     assert run.ledger.by_key("explains:WIRE-1:read") is None
 
 
+@pytest.mark.parametrize(("allow", "measured"), [(Risk.READ, False), (Risk.RESTART, True)])
+def test_what_is_known_without_a_restart_stands_in_the_verdict_until_it_is_measured(
+    allow: Risk, measured: bool
+) -> None:
+    run, _ = simulated("kimi-k2.5-eagle3", allow=allow)
+    reached = run.ledger.verdict
+    assert reached is not None
+    lines = dict(reached.lines)
+    assert ("arithmetic" in lines) is not measured
+    assert ("it can never pay" in lines.get("arithmetic", "")) is not measured
+    assert ("by your figure that is faster, 90 against" in lines["do now"]) is not measured
+
+
 def test_the_tempting_fault_is_real_and_does_not_explain() -> None:
     run, code = simulated("kimi-k2.5-eagle3", recorded=False)
     found = roles(run)
