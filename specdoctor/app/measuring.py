@@ -8,7 +8,9 @@ from collections.abc import Sequence
 from specdoctor.analysis.interval import Estimate, Unit, between, exact, from_error
 from specdoctor.analysis.pooling import RequestCounts, pooled_accept_length, pooled_conditional
 from specdoctor.analysis.stats import bootstrap_ratio
+from specdoctor.app.bench_counters import acceptance
 from specdoctor.app.bench_flags import failures, flags
+from specdoctor.app.prompts import IN_TEMPLATE
 from specdoctor.core.measurement import BenchPlan, BenchRecord, Measurement, RequestRecord
 from specdoctor.core.server import DecodeWindow, SpecSetting
 
@@ -34,7 +36,10 @@ def measure(
     counts = failures([r for r in record.requests if not r.ok or decode_time_s(r) is None])
     told = flags(timed, plan, record, spec, counts)
     good = [] if record.stopped else timed
-    return Measurement(
+    by_counters = acceptance(record) if spec.on and good and all(r.verify_ct is None for r in good) else None
+    if by_counters is not None and by_counters.reset:
+        told += ("the server's counters were reset meanwhile (a flush or a restart): nothing is taken from them",)
+    found = Measurement(
         id=measurement_id,
         launch=launch,
         launch_key=launch_key,
@@ -57,6 +62,27 @@ def measure(
         flags=told,
         evidence=evidence,
     )
+    if by_counters is not None and by_counters.accept_length is not None:
+        whole = {"accept_length": by_counters.accept_length, "conditional": by_counters.conditional}
+        found = found.model_copy(update=whole)
+    return _with_form(found, form_words(plan))
+
+
+def form_words(plan: BenchPlan) -> str:
+    """How prompts were sent, as it stands in the name of each estimator."""
+    if plan.form == "chat":
+        return "by the chat endpoint"
+    return "in the model's template" if plan.prompt_set.name.endswith(IN_TEMPLATE) else "raw prompts"
+
+
+def _with_form(found: Measurement, words: str) -> Measurement:
+    """The same figures with the form of the prompts in the name of their estimators."""
+    named: dict[str, object] = {}
+    for name in ("throughput", "request_throughput", "accept_length", "step", "ttft_ms"):
+        figure = getattr(found, name)
+        if isinstance(figure, Estimate):
+            named[name] = figure.model_copy(update={"estimator": f"{figure.estimator}; {words}"})
+    return found.model_copy(update=named)
 
 
 def decode_time_s(request: RequestRecord) -> float | None:

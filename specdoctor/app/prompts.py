@@ -34,6 +34,9 @@ _MATHS = (
 )
 _SHORT = ("Name three uses of copper.", "What is the capital of Portugal?")
 
+IN_TEMPLATE = "in the model's chat template"
+"""How the name of a set ends whose prompts were rendered."""
+
 BUILT_IN: dict[str, tuple[tuple[str, tuple[str, ...]], ...]] = {
     "mixed": (("chat", _CHAT), ("code", _CODE), ("maths", _MATHS)),
     "chat": (("chat", _CHAT),),
@@ -61,16 +64,19 @@ def built_in(name: str = "mixed") -> PromptSet:
 
 
 def from_file(path: Path) -> PromptSet:
-    """The user's prompts: JSON lines with `prompt` (or `text`) and optional `category`, else one prompt per line.
+    """The user's prompts: JSON lines, a JSON list (ShareGPT), else one prompt per line.
 
-    Raises UsageError naming file, line and key.
+    An object has `prompt`, `text`, or `conversations` or `messages` whose first turn by the user counts, and an
+    optional `category`. Raises UsageError naming file, line (or place in the list) and key.
     """
     try:
-        lines = path.read_text(encoding="utf-8").splitlines()
+        text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"cannot read prompts from {path}: {error}", next_step="give a readable UTF-8 file") from error
+    if text.lstrip().startswith("["):
+        return _set(path.name, _of_list(path, text))
     prompts: list[Prompt] = []
-    for number, line in enumerate(lines, start=1):
+    for number, line in enumerate(text.splitlines(), start=1):
         if not line.strip():
             continue
         prompts.append(_prompt(path, number, line))
@@ -86,10 +92,51 @@ def _prompt(path: Path, number: int, line: str) -> Prompt:
         row: dict[str, JsonValue] = json.loads(line)
     except json.JSONDecodeError as error:
         raise UsageError(f"{path}:{number}: not JSON: {error.msg}", next_step="one JSON object per line") from error
-    text = row.get("prompt", row.get("text"))
-    if not isinstance(text, str) or not text:
-        raise UsageError(f"{path}:{number}: key prompt is missing or no text", next_step='{"prompt": "...", ...}')
-    return Prompt(id=f"line-{number}", category=str(row.get("category", "own")), text=text)
+    return _of_row(row, f"{path}:{number}", f"line-{number}")
+
+
+def _of_list(path: Path, text: str) -> list[Prompt]:
+    try:
+        rows = json.loads(text)
+    except json.JSONDecodeError as error:
+        raise UsageError(f"{path}:{error.lineno}: not JSON: {error.msg}", next_step="a JSON list of objects") from error
+    if not rows:
+        raise UsageError(f"{path}: no prompts in it", next_step="give a list with one object for each prompt")
+    return [_of_row(row, f"{path}, entry {index}", f"entry-{index}") for index, row in enumerate(rows, start=1)]
+
+
+def _of_row(row: JsonValue, where: str, identifier: str) -> Prompt:
+    found: JsonValue = None
+    if isinstance(row, dict):
+        found = row.get("prompt", row.get("text"))
+        turns = row.get("conversations", row.get("conversation", row.get("messages")))
+        if found is None and isinstance(turns, list):
+            found = next((_said(turn) for turn in turns if _said(turn)), None)
+    if not isinstance(row, dict) or not isinstance(found, str) or not found:
+        raise UsageError(
+            f"{where}: key prompt is missing or no text",
+            next_step='{"prompt": "..."} or {"conversations": [{"from": "human", "value": "..."}]}',
+        )
+    return Prompt(id=identifier, category=str(row.get("category", "own")), text=found)
+
+
+def _said(turn: JsonValue) -> JsonValue:
+    """What a turn by the user says; nothing for other roles."""
+    if not isinstance(turn, dict) or str(turn.get("from", turn.get("role", "user"))) not in ("human", "user"):
+        return None
+    return turn.get("value", turn.get("content"))
+
+
+def of_categories(prompts: PromptSet, wanted: tuple[str, ...]) -> PromptSet:
+    """Only the prompts of these categories. Raises UsageError for a category that the set does not have."""
+    known = sorted({p.category for p in prompts.prompts})
+    missing = [name for name in wanted if name not in known]
+    if missing:
+        raise UsageError(
+            f"no prompts of category {', '.join(missing)} in {prompts.name}", next_step=f"one of {', '.join(known)}"
+        )
+    chosen = [p for p in prompts.prompts if not wanted or p.category in wanted]
+    return _set(f"{prompts.name} ({', '.join(wanted)})", chosen) if wanted else prompts
 
 
 def chat_template(facts: Facts, model_path: str | None) -> str | None:
@@ -142,4 +189,4 @@ def rendered(prompts: PromptSet, template: str | None) -> PromptSet:
         said = type(error).__name__
         return prompts.model_copy(update={"name": f"{prompts.name}, raw (its chat template did not render: {said})"})
     new = tuple(p.model_copy(update={"text": text}) for p, text in zip(prompts.prompts, texts, strict=True))
-    return _set(f"{prompts.name}, in the model's chat template", new)
+    return _set(f"{prompts.name}, {IN_TEMPLATE}", new)

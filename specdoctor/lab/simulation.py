@@ -319,6 +319,11 @@ class SimulatedHost:
     ) -> list[RequestRecord]:
         prompts = plan.prompt_set.prompts
         due = [(self.clock.now(), i) for i in range(min(plan.concurrency, count))]
+        if plan.rate_per_s is not None and name == "r":
+            source, at_s, due = random.Random(plan.seed), self.clock.now(), []
+            for i in range(count):
+                due.append((at_s, i))
+                at_s += source.expovariate(plan.rate_per_s)
         heapq.heapify(due)
         sent = len(due)
         open_requests: dict[str, _Open] = {}

@@ -203,3 +203,50 @@ def test_an_empty_log_gives_no_measurement() -> None:
         measurement_id="M1", evidence="E1", launch="l", launch_key="k", spec=CHAIN, windows=[window(running=0)]
     )
     assert found is None
+
+
+VLLM_COUNTERS = """vllm:spec_decode_num_drafts_total{{engine="0"}} {0}
+vllm:spec_decode_num_accepted_tokens_total{{engine="0"}} {1}
+vllm:spec_decode_num_accepted_tokens_per_pos_total{{engine="0",position="0"}} {2}
+vllm:spec_decode_num_accepted_tokens_per_pos_total{{engine="0",position="1"}} {3}
+"""
+
+
+def bare(number: int) -> RequestRecord:
+    return request(number, verify_ct=None, correct_drafts=None, histogram=None)
+
+
+def test_acceptance_from_counters_is_a_difference_of_two_scrapes() -> None:
+    scrapes = {
+        "metrics_before": VLLM_COUNTERS.format(1000, 900, 800, 100),
+        "metrics_after": VLLM_COUNTERS.format(1100, 1000, 860, 140),
+    }
+    m = measured([bare(0), bare(1)], **scrapes)
+    assert m.accept_length is not None
+    assert m.accept_length.value == pytest.approx(2.0)
+    assert [a.value for a in m.conditional] == pytest.approx([0.6, 40 / 60])
+
+
+def test_counters_that_were_reset_give_nothing_and_are_told() -> None:
+    scrapes = {
+        "metrics_before": VLLM_COUNTERS.format(1000, 900, 800, 100),
+        "metrics_after": VLLM_COUNTERS.format(5, 4, 3, 1),
+    }
+    m = measured([bare(0), bare(1)], **scrapes)
+    assert m.accept_length is None
+    assert any("were reset meanwhile" in flag for flag in m.flags)
+
+
+def test_ranks_are_summed_and_the_first_tokens_are_left_out() -> None:
+    rows = 'sglang:spec_verify_calls_total{{dp_rank="{0}"}} {1}\nsglang:generation_tokens_total{{dp_rank="{0}"}} {2}\n'
+    before = rows.format(0, 10, 20) + rows.format(1, 0, 0)
+    after = rows.format(0, 60, 121) + rows.format(1, 50, 101)
+    m = measured([bare(0), bare(1)], metrics_before=before, metrics_after=after)
+    assert m.accept_length is not None
+    assert m.accept_length.value == pytest.approx(200 / 100)
+
+
+def test_the_form_of_the_prompts_is_part_of_each_estimators_name() -> None:
+    m = measured([request(0), request(1)])
+    assert m.throughput is not None
+    assert m.throughput.estimator.endswith("; raw prompts")

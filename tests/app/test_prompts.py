@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from specdoctor.app.prompts import BUILT_IN, built_in, chat_template, from_file, rendered
+from specdoctor.app.prompts import BUILT_IN, built_in, chat_template, from_file, of_categories, rendered
 from specdoctor.core.errors import UsageError
 from specdoctor.core.facts import Facts, FileFacts
 
@@ -36,6 +36,42 @@ def test_own_prompts_by_line_and_as_json(tmp_path: Path) -> None:
     path.write_text('{"prompt": "one", "category": "code"}\n\nplain two\n{"text": "three"}\n')
     prompts = from_file(path)
     assert [(p.text, p.category) for p in prompts.prompts] == [("one", "code"), ("plain two", "own"), ("three", "own")]
+
+
+SHAREGPT = [
+    {"id": "a", "conversations": [{"from": "system", "value": "s"}, {"from": "human", "value": "one"}]},
+    {"messages": [{"role": "user", "content": "two"}, {"role": "assistant", "content": "no"}], "category": "chat"},
+]
+
+
+@pytest.mark.parametrize("text", [json.dumps(SHAREGPT, indent=1), "\n".join(map(json.dumps, SHAREGPT))])
+def test_own_prompts_as_conversations(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "sharegpt.json"
+    path.write_text(text)
+    prompts = from_file(path)
+    assert [(p.text, p.category) for p in prompts.prompts] == [("one", "own"), ("two", "chat")]
+    assert [p.text for p in of_categories(prompts, ("chat",)).prompts] == ["two"]
+
+
+@pytest.mark.parametrize(
+    ("content", "where"),
+    [("[]", "no prompts"), ("[1]", "entry 1"), ('[{"conversations": []}]', "entry 1"), ("[\n{", "p.json:2")],
+)
+def test_faults_of_a_list_name_the_entry(tmp_path: Path, content: str, where: str) -> None:
+    path = tmp_path / "p.json"
+    path.write_text(content)
+    with pytest.raises(UsageError) as caught:
+        from_file(path)
+    assert where in caught.value.message
+
+
+def test_categories_of_a_built_in_set() -> None:
+    code = of_categories(built_in("mixed"), ("code",))
+    assert {p.category for p in code.prompts} == {"code"}
+    assert code.digest != built_in("mixed").digest
+    assert of_categories(built_in("mixed"), ()) == built_in("mixed")
+    with pytest.raises(UsageError, match="poems"):
+        of_categories(built_in("mixed"), ("poems",))
 
 
 @pytest.mark.parametrize(
