@@ -65,10 +65,10 @@ def lines_of(
 def _bounds(ledger: Ledger) -> Lines:
     """What arithmetic on the best figures says, as long as no launch without speculation was measured."""
     if ledger.baseline(ledger.settings.concurrency) is not None or not ledger.bounds:
-        return []
+        return ()
     evidence = ledger.bounds[-1].evidence
     last = [b for b in ledger.bounds if b.evidence == evidence]
-    return [("arithmetic", _cited(" | ".join(b.text for b in last[:2]), evidence))]
+    return (("arithmetic", _cited(" | ".join(b.text for b in last[:2]), evidence)),)
 
 
 def _worth_a_line(ledger: Ledger, compared: Compared) -> bool:
