@@ -28,7 +28,6 @@ LARGEST_TOKENIZER = 32 << 20
 LARGEST_SMALL = 4 << 20
 MOST_RECORDS = 24
 PICKLES = (".bin", ".pt", ".pth", ".ckpt", ".pkl")
-_HEADS = re.compile(r"(^|\.)(embed_tokens|lm_head|wte|output)\.weight$")
 _NORM = re.compile(r"norm[\w.]*\.weight$|^output_norm\.weight$")
 _INTEGERS = {"I64": "q", "I32": "i", "I16": "h", "I8": "b", "U8": "B", "BOOL": "B"}
 _NOT_RECORDS = (CONFIG, TOKENIZER, TOKENIZER_CONFIG, "generation_config.json", "special_tokens_map.json")
@@ -64,22 +63,18 @@ def read_drafter(files: ModelFiles) -> Checkpoint:
 
 
 def read_target(files: ModelFiles, *, tokens: bool) -> Checkpoint:
-    """What is asked of a target: its configuration, embedding and head as the headers describe them, its template.
+    """What is asked of a target: its configuration and chat template, with `tokens` also its vocabulary.
 
-    With `tokens` also its vocabulary. A target whose weights are not there, or pickled, is judged by its configuration.
+    Its weights are not looked at: their headers alone can be tens of megabytes.
     """
     if (name := _gguf_name(files)) is not None:
         return _from_gguf(files, name)
     config, text = _config(files)
-    tensors, places = _some_headers(files)
     return Checkpoint(
         folder=files.label,
         path=files.path,
         config_file=files.full(CONFIG),
         config=config,
-        tensors=tensors,
-        tensor_files={name: files.full(place) for name, place in places.items()},
-        all_tensors=False,
         vocabulary=_vocabulary(files) if tokens else None,
         template=_template(files),
         texts={files.full(CONFIG): text},
@@ -168,22 +163,6 @@ def _index(files: ModelFiles) -> dict[str, str]:
     if not isinstance(found, dict) or not all(isinstance(v, str) and "/" not in v for v in found.values()):
         raise CheckpointError(f"{files.full(names[0])}: it holds no weight_map", next_step="re-export the checkpoint")
     return {str(k): str(v) for k, v in found.items()}
-
-
-def _some_headers(files: ModelFiles) -> tuple[dict[str, Tensor], dict[str, str]]:
-    """Embedding and head of a target: only the shards that hold them are looked into."""
-    index = _index(files)
-    wanted = {shard for name, shard in index.items() if _HEADS.search(name)}
-    weights = sorted(wanted) if index else files.names(".safetensors")[:1]
-    tensors: dict[str, Tensor] = {}
-    places: dict[str, str] = {}
-    for name in weights:
-        if name not in files.entries:
-            continue
-        found = {k: v for k, v in _header(files, name)[0].items() if _HEADS.search(k)}
-        tensors.update(found)
-        places.update(dict.fromkeys(found, name))
-    return tensors, places
 
 
 def _base(files: ModelFiles, names: set[str]) -> dict[str, int]:

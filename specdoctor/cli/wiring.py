@@ -131,9 +131,9 @@ def document_text(document: WiringDocument) -> str:
         rows = [("trained on", _states(document.trained), "", document.trained_by or "no record was found")]
         if document.configured is not None:
             rows.append(("configured", str(list(document.configured.ids)), "", document.configured.key))
-        rows += [_captured_row(row, document.trained) for row in document.captured if row.asked]
-        rows.append(("elsewhere it would get", "", "", ""))
-        rows += [_captured_row(row, document.trained) for row in document.captured if not row.asked]
+        for title, asked in (("captured by", True), ("elsewhere", False)):
+            captured = [_captured_row(row, document.trained) for row in document.captured if row.asked is asked]
+            rows += [(title, "", "", ""), *captured] if captured else []
         parts.append(columns(("", "states", "as trained", "from"), rows, width=width()))
     parts += [_laid_out(_finding_rows(finding)) for finding in document.findings]
     if not document.trial.loads:
@@ -142,7 +142,7 @@ def document_text(document: WiringDocument) -> str:
 
 
 def _captured_row(row: Captured, trained: tuple[str, ...] | None) -> tuple[str, str, str, str]:
-    label = f"captured by {row.label}" if row.asked else f"  {row.label}"
+    label = row.label.replace("(runner ", "").replace(")", "")
     same = "" if trained is None else "yes" if row.states == trained else "no"
     source = row.source + (f" ({row.doubt})" if row.doubt else "")
     return label, _states(row.states, none="cannot serve it"), same, source

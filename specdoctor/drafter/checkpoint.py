@@ -16,10 +16,9 @@ from specdoctor.drafter.vocabulary import Vocabulary
 class Checkpoint:
     """A model folder or GGUF file. `config` is flat where a wrapper nests the language model's configuration.
 
-    `tensors` holds what was read of the headers: all of a drafter's; of a target only those that a check asks for
-    (`all_tensors` False). `texts` are the files that evidence cites, by their full name. `small` holds the values of
-    vocabulary maps and norms by tensor name. `path` is
-    the folder on its host, as an engine would be given it. `template` is the chat template's text, if any.
+    `tensors` holds what the headers of a drafter say; none of a target's. `texts` are the files that evidence cites, by
+    their full name. `small` holds the values of vocabulary maps and norms by tensor name. `path` is the folder on its
+    host, as an engine would be given it. `template` is the chat template's text, if any.
     """
 
     folder: str
@@ -28,7 +27,6 @@ class Checkpoint:
     format: Literal["hf", "gguf"] = "hf"
     tensors: dict[str, Tensor] = field(default_factory=dict)
     tensor_files: dict[str, str] = field(default_factory=dict)
-    all_tensors: bool = True
     small: dict[str, tuple[float, ...]] = field(default_factory=dict)
     vocabulary: Vocabulary | None = None
     template: str | None = None

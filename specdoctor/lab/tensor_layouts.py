@@ -53,17 +53,17 @@ def _latent_attention(prefix: str, config: dict[str, Any], inputs: int) -> Itera
     query_rank, key_rank = int(config["q_lora_rank"]), int(config["kv_lora_rank"])
     nope, rope, value = (int(config[name]) for name in ("qk_nope_head_dim", "qk_rope_head_dim", "v_head_dim"))
     yield Tensor(name=f"{prefix}.q_a_proj.weight", shape=(query_rank, inputs))
-    yield Tensor(name=f"{prefix}.q_a_layernorm.weight", shape=(query_rank,))
+    yield Tensor(name=f"{prefix}.q_a_layernorm.weight", shape=(query_rank,), fill="noise")
     yield Tensor(name=f"{prefix}.q_b_proj.weight", shape=(heads * (nope + rope), query_rank))
     yield Tensor(name=f"{prefix}.kv_a_proj_with_mqa.weight", shape=(key_rank + rope, inputs))
-    yield Tensor(name=f"{prefix}.kv_a_layernorm.weight", shape=(key_rank,))
+    yield Tensor(name=f"{prefix}.kv_a_layernorm.weight", shape=(key_rank,), fill="noise")
     yield Tensor(name=f"{prefix}.kv_b_proj.weight", shape=(heads * (nope + value), key_rank))
     yield Tensor(name=f"{prefix}.o_proj.weight", shape=(hidden, heads * value))
 
 
 def _norms(prefix: str, hidden: int) -> Iterator[Tensor]:
-    yield Tensor(name=f"{prefix}.input_layernorm.weight", shape=(hidden,))
-    yield Tensor(name=f"{prefix}.post_attention_layernorm.weight", shape=(hidden,))
+    yield Tensor(name=f"{prefix}.input_layernorm.weight", shape=(hidden,), fill="noise")
+    yield Tensor(name=f"{prefix}.post_attention_layernorm.weight", shape=(hidden,), fill="noise")
 
 
 def _llama(config: dict[str, Any]) -> Iterator[Tensor]:
@@ -74,7 +74,7 @@ def _llama(config: dict[str, Any]) -> Iterator[Tensor]:
         yield from _norms(prefix, hidden)
         yield from _attention(f"{prefix}.self_attn", config, hidden)
         yield from _mlp(f"{prefix}.mlp", hidden, int(config["intermediate_size"]))
-    yield Tensor(name="model.norm.weight", shape=(hidden,))
+    yield Tensor(name="model.norm.weight", shape=(hidden,), fill="noise")
     if not config.get("tie_word_embeddings"):
         yield Tensor(name="lm_head.weight", shape=(vocabulary, hidden))
 
@@ -113,7 +113,7 @@ def _deepseek(config: dict[str, Any]) -> Iterator[Tensor]:
         yield from _mlp(f"{prefix}.mlp.shared_experts", hidden, inner * int(config.get("n_shared_experts", 1)))
         for expert in range(experts):
             yield from expert_tensors(f"{prefix}.mlp.experts.{expert}", hidden, inner)
-    yield Tensor(name=f"{root}.norm.weight", shape=(hidden,))
+    yield Tensor(name=f"{root}.norm.weight", shape=(hidden,), fill="noise")
     yield Tensor(
         name=f"{root.removesuffix('.model')}.lm_head.weight".removeprefix("model."), shape=(vocabulary, hidden)
     )
