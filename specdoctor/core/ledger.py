@@ -64,6 +64,7 @@ class Ledger:
         """The launch that a person has made in our place and that runs now; the person puts the original back."""
         self._changed_before = False
         self._refusals_before = 0
+        self._relaunches_before = 0
         self._answers_before = 0
         self._restores_before = 0
         self.guard_acted_at: float | None = None
@@ -144,6 +145,12 @@ class Ledger:
         tried = [r for r in self.relaunches if r.change.key == change.key and r.outcome.status not in unmade]
         return bool(tried) and (tried[-1].outcome.status != "ready" or self.measured(change.key) is not None)
 
+    def refused_starts(self, change: LaunchChange) -> list[ev.ServerRelaunched]:
+        """The host's refusals to make this launch, one after the other up to now, since the run was last taken up."""
+        tried = [r for r in self.relaunches[self._relaunches_before :] if r.change.key == change.key]
+        made = [i for i, r in enumerate(tried, 1) if r.outcome.status != "refused"]
+        return tried[made[-1] if made else 0 :]
+
     def notes_by(self, author: str) -> list[ev.NoteAdded]:
         """The remarks of one author."""
         return [n for n in self.notes if n.by == author]
@@ -193,7 +200,7 @@ class Ledger:
             case ev.RunResumed(allow=allow):
                 self._budget(event)
                 self.resumes += 1
-                self._restores_before = len(self.restores)
+                self._restores_before, self._relaunches_before = len(self.restores), len(self.relaunches)
                 self.ended = None
                 if allow is not None:
                     self.allow = allow

@@ -25,6 +25,10 @@ class Accepted(Frozen):
     needs_approval: bool
 
 
+MOST_REFUSED_STARTS = 2
+"""Once more than once: what stands in the way of a start may go by itself, as another run that just ends does."""
+
+
 class Refused(Frozen):
     """The move may not go on; `final` when proposing it again cannot help in this run.
 
@@ -74,6 +78,9 @@ def _relaunch(move: Relaunch, ledger: Ledger, situation: Situation) -> Refused |
         return Refused(why=f"refused to restart: {why}", next_step=keeper.by_hand if keeper else "", by_hand=True)
     if ledger.settled(move.change):
         return Refused(why=f"this launch was already tried ({move.change.label})")
+    refused = ledger.refused_starts(move.change)
+    if len(refused) >= MOST_REFUSED_STARTS:
+        return Refused(why=f"the host refused {len(refused)} times to make this launch: {refused[-1].outcome.reason}")
     if ledger.current_launch is not None and ledger.current_launch.key == move.change.key:
         return Refused(why=f"this launch is the one that runs now ({move.change.label})")
     tested = [ledger.hypotheses.get(h) for h in move.hypotheses]

@@ -162,7 +162,8 @@ def _server(
         case ev.ServerRelaunched(change=change, outcome=o, evidence=evidence):
             took = f"ready in {duration(o.start_s)}, {duration(o.downtime_s)} down"
             came = took if o.status == "ready" else f"{o.status}: {o.reason}"
-            return f"server started, {change.label}: {came}{_cited((evidence,))}"
+            done = "not started" if o.status == "refused" else "started"
+            return f"server {done}, {change.label}: {came}{_cited((evidence,))}"
         case ev.ServerRestored():
             return _restored(event)
         case ev.ServerSeen(ref=ref, state=state):
