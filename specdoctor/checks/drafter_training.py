@@ -20,7 +20,7 @@ RIVALS: tuple[tuple[str, str, str, Literal["load", "restart", "offline"]], ...] 
     (
         "TRAIN-2",
         "the drafter saw too little data, or answers the target would not give",
-        "accept length with a known-good head for this target (same prompts), or the drafter alone on stored states",
+        "one launch with a known-good head for this target (same prompts), else the drafter alone on stored states",
         "restart",
     ),
     (

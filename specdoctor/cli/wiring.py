@@ -58,6 +58,10 @@ def wiring(
             show_default=False,
         ),
     ] = None,
+    shapes: Annotated[
+        bool,
+        typer.Option("--shapes", help="Also print the shapes of both, and whether they allow a trial of this drafter."),
+    ] = False,
     accept_new_host_key: opt.AcceptNew = False,
     ssh_config: opt.SshConfig = None,
     ssh: opt.Ssh = None,
@@ -76,6 +80,7 @@ def wiring(
       specdoctor wiring --draft ./head --target ./model --engine sglang --engine-version 0.5.12
       specdoctor wiring --draft gpu-7:/models/head --target gpu-7:/models/base --training run.yaml --engine vllm --json
       specdoctor wiring --draft head.gguf --target base.gguf --engine llamacpp
+      specdoctor wiring --draft ./other-head --target ./model --shapes
     """
     from specdoctor import assembly
     from specdoctor.app.wiring import as_json
@@ -94,7 +99,7 @@ def wiring(
     if json:
         print_json(as_json(document))
     else:
-        print_text(document_text(document))
+        print_text(document_text(document, shapes=shapes))
     raise typer.Exit(EXIT_INCONCLUSIVE if document.verdict is Verdict.NOT_ENOUGH_EVIDENCE else EXIT_OK)
 
 
@@ -122,7 +127,7 @@ def chosen(engine: str | None, version: str | None, runner: str | None) -> Engin
     return EngineChoice(name=engine, version=version or rules.newest, runner=runner)
 
 
-def document_text(document: WiringDocument) -> str:
+def document_text(document: WiringDocument, *, shapes: bool = False) -> str:
     """For people: the verdict, one table of states, each finding with what it rests on, whether a trial is possible."""
     from specdoctor.render.layout import columns
 
@@ -136,8 +141,10 @@ def document_text(document: WiringDocument) -> str:
             rows += [(title, "", "", ""), *captured] if captured else []
         parts.append(columns(("", "states", "as trained", "from"), rows, width=width()))
     parts += [_laid_out(_finding_rows(finding)) for finding in document.findings]
-    if not document.trial.loads:
-        parts.append(_laid_out([("trial", _misfit(document))]))
+    if shapes:
+        parts.append(_shapes(document))
+    if shapes or not document.trial.loads:
+        parts.append(_laid_out([("trial", _trial(document))]))
     return "\n\n".join(parts)
 
 
@@ -162,10 +169,26 @@ def _finding_rows(finding: WiringFinding) -> list[tuple[str, str]]:
     return rows + ([("  fix", finding.fix)] if finding.fix else [])
 
 
-def _misfit(document: WiringDocument) -> str:
+def _shapes(document: WiringDocument) -> str:
+    from specdoctor.render.layout import columns
+
+    rows = [(row.name, _shape(row.drafter), _shape(row.target), row.answer) for row in document.trial.shapes]
+    return columns(("", "drafter", "target", ""), rows, width=width())
+
+
+def _shape(value: object) -> str:
+    return "not known" if value is None else f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _trial(document: WiringDocument) -> str:
+    """Whether one launch with this drafter is possible, and what it would tell."""
+    from specdoctor.drafter.trial import PROVES, TELLS
+
     rows = [row for row in document.trial.shapes if row.answer == "differs"]
-    differs = "; ".join(f"{row.name}: drafter {row.drafter}, target {row.target}" for row in rows)
-    return f"this drafter cannot be tried on this target: {differs}"
+    if rows:
+        differs = "; ".join(f"{row.name}: drafter {_shape(row.drafter)}, target {_shape(row.target)}" for row in rows)
+        return f"this drafter cannot be tried on this target: {differs}"
+    return f"possible; {PROVES}; {TELLS}"
 
 
 def _laid_out(rows: list[tuple[str, str]]) -> str:

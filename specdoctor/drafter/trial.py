@@ -11,6 +11,10 @@ from specdoctor.drafter.pair import Pair
 
 Answer = Literal["fits", "differs", "free", "not known"]
 PROVES = "shapes that fit allow a trial; another target of the same shapes has other states, so they prove nothing"
+TELLS = (
+    "where it is known to be good for this very target, one launch with it is the first test to make: it separates the "
+    "drafter from the system"
+)
 
 
 class Shape(Frozen):

@@ -81,6 +81,17 @@ def test_the_table_for_people(specdoctor: Command) -> None:
     assert "elsewhere" in result.stdout
 
 
+def test_shapes_allow_a_trial_and_prove_nothing(pair: Path, specdoctor: Command) -> None:
+    text = " ".join(specdoctor(*PAIR, "--shapes").stdout.split())
+    assert "hidden size it expects 8 8 fits" in text
+    assert "layers 1 12 free" in text
+    assert "trial possible; shapes that fit allow a trial" in text
+    assert "so they prove nothing" in text
+    put_head(pair / "head", hidden_size=16)
+    text = " ".join(specdoctor(*PAIR).stdout.split())
+    assert "cannot be tried on this target: hidden size it expects: drafter 16, target 8" in text
+
+
 def test_a_record_beside_the_drafter_is_found(pair: Path, specdoctor: Command) -> None:
     (pair / "head" / "train").mkdir()
     (pair / "head" / "train" / "run.yaml").write_text("states: {hidden_states: [0, 6, 9]}\n")
