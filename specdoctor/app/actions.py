@@ -384,6 +384,7 @@ def _bench(run: Run, action: str, move: Bench) -> Outcome:
         data={"launch": launch.label, "flags": list(measurement.flags)},
     )
     run.emit(ev.Measured(measurement=measurement))
+    run.scene = run.scene.model_copy(update={"under_load": record.gpus or run.scene.under_load})
     control = compared(run.ledger, measurement) if move.control else None
     if control is not None:
         run.emit(control)

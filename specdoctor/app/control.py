@@ -7,8 +7,12 @@ once more, and counts when it is seen both times.
 
 from __future__ import annotations
 
+import math
+
 from specdoctor.analysis.attribution import Arm, Attribution, Part, attribute
 from specdoctor.analysis.figure import FigureError
+from specdoctor.analysis.launch_spread import launch_spread, same_starts
+from specdoctor.analysis.stats import two_states
 from specdoctor.app.run import Run
 from specdoctor.core import events as ev
 from specdoctor.core.ledger import Ledger
@@ -55,8 +59,10 @@ def compared(ledger: Ledger, after: Measurement) -> ev.ControlCompared | None:
     before = ledger.measured("original", concurrency=after.concurrency)
     if before is None:
         return None
+    before = _of_the_same_state(ledger, before, after)
     try:
-        found = attribute(_arm("before", before), _arm("put back", after))
+        spread = launch_spread(ledger)
+        found = attribute(_arm("before", before), _arm("put back", after), launch_sd=spread.sd)
     except FigureError as error:
         return _unsaid(before, after, error.message)
     part = next((p for p in found.parts if p.name == "throughput"), None)
@@ -77,6 +83,15 @@ def compared(ledger: Ledger, after: Measurement) -> ev.ControlCompared | None:
         text=words,
         evidence=after.evidence,
     )
+
+
+def _of_the_same_state(ledger: Ledger, before: Measurement, after: Measurement) -> Measurement:
+    """Where equal starts fall into two speeds, the nearest of them: the original comes back at one of the two."""
+    starts = [(m, m.throughput.value) for m in same_starts(ledger) if m.source == "bench" and m.throughput is not None]
+    if after.throughput is None or two_states([speed for _, speed in starts]) is None:
+        return before
+    speed = after.throughput.value
+    return min(starts, key=lambda start: abs(math.log(start[1] / speed)))[0]
 
 
 def _unsaid(before: Measurement, after: Measurement, why: str) -> ev.ControlCompared:

@@ -9,6 +9,8 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Mapping
 
+from specdoctor.analysis.launch_spread import same_starts
+from specdoctor.analysis.stats import two_states
 from specdoctor.core import events as ev
 from specdoctor.core.estimate import Estimate
 from specdoctor.core.hypothesis import Hypothesis, Prediction
@@ -37,6 +39,7 @@ def judge(ledger: Ledger, *, at: float) -> tuple[ev.HypothesisClosed, ...]:
         if hypothesis.status is not Status.OPEN:
             continue
         decided = _by_bound(ledger, hypothesis, at) or _by_reading(ledger, hypothesis, at)
+        decided = decided or _by_starts(ledger, hypothesis, at)
         decided = decided or _by_failed_launch(ledger, hypothesis, at) or _by_measurement(ledger, hypothesis, at)
         if decided is not None:
             out.append(decided)
@@ -77,10 +80,25 @@ def _by_reading(ledger: Ledger, hypothesis: Hypothesis, at: float) -> ev.Hypothe
     return None
 
 
+def _by_starts(ledger: Ledger, hypothesis: Hypothesis, at: float) -> ev.HypothesisClosed | None:
+    """Equal starts that fall into two speeds decide that they differ; that they did not yet decides nothing."""
+    prediction = hypothesis.prediction
+    if prediction is None or prediction.metric != "start_states":
+        return None
+    found = [m for m in same_starts(ledger) if m.throughput is not None]
+    speeds = [m.throughput.value for m in found if m.throughput is not None]
+    states = two_states(speeds)
+    if states is None:
+        return None
+    told = ", ".join(f"{speed:.4g}" for speed in sorted(speeds))
+    because = f"{len(speeds)} starts of the same launch fall into two speeds: {told} tok/s"
+    return _close(hypothesis, Status.SUPPORTED, because, tuple(m.evidence for m in found), at)
+
+
 def _by_failed_launch(ledger: Ledger, hypothesis: Hypothesis, at: float) -> ev.HypothesisClosed | None:
     """A launch that does not come up leaves its claim undecided: it is parked with the reason, not falsified."""
     prediction = hypothesis.prediction
-    if prediction is None or prediction.metric == "reading":
+    if prediction is None or prediction.metric in ("reading", "start_states"):
         return None
     for launch in reversed(ledger.relaunches):
         if launch.change.key != prediction.under:
@@ -145,7 +163,10 @@ def _reference_evidence(ledger: Ledger, prediction: Prediction) -> tuple[str, ..
 
 def _falls_short(ledger: Ledger, hypothesis: Hypothesis, found: Measurement) -> tuple[str, str] | None:
     """A typed threshold can be too low: what explains a loss must beat the server as found, and reach the baseline."""
-    if hypothesis.answers != "explains" or found.throughput is None:
+    prediction = hypothesis.prediction
+    if hypothesis.answers != "explains" or found.throughput is None or prediction is None:
+        return None
+    if prediction.under == "original" or prediction.metric != "throughput_tok_s":
         return None
     before, off = ledger.measured("original", concurrency=found.concurrency), ledger.baseline(found.concurrency)
     now = found.throughput.value

@@ -7,7 +7,7 @@ from pydantic import JsonValue
 from specdoctor.analysis.symptom import read_symptom
 from specdoctor.app.paying import what_would_pay
 from specdoctor.app.run import Run
-from specdoctor.app.verdict_lines import lines_of
+from specdoctor.app.verdict_lines import lines_of, unclear_loss
 from specdoctor.core import events as ev
 from specdoctor.core.engine import Engine
 from specdoctor.core.errors import EngineError
@@ -161,7 +161,10 @@ def _missing(run: Run, verdict: Verdict) -> tuple[str, ...]:
         # Beside what explains the accept length, a long cycle has causes of its own.
         return tuple(dict.fromkeys(f"{h.cause}: {h.decides}" for h in undecided if h.about == "cycle"))
     out = [f"{h.cause or 'symptom'}: {h.decides}" for h in undecided]
-    if confirmed(run) is None:
+    unclear = unclear_loss(ledger)
+    if unclear is not None:
+        out = [f"whether it is slower at all: {unclear.power_words}"]
+    elif confirmed(run) is None:
         out.insert(0, "whether the symptom is there: a benchmark of this launch and of one without speculation")
     if run.scene is not None and run.engine is not None and confirmed(run) is None:
         try:
@@ -174,10 +177,14 @@ def _missing(run: Run, verdict: Verdict) -> tuple[str, ...]:
 
 def best(ledger: Ledger) -> Measurement | None:
     """The fastest launch measured at the run's concurrency."""
+    again = {r.change.key for r in ledger.relaunches if r.change.repeats}
     benches = [
         m
         for m in ledger.measurements
-        if m.source == "bench" and m.throughput is not None and m.concurrency == ledger.settings.concurrency
+        if m.source == "bench"
+        and m.throughput is not None
+        and m.concurrency == ledger.settings.concurrency
+        and m.launch_key not in again
     ]
     return max(benches, key=lambda m: m.throughput.value if m.throughput else 0.0, default=None)
 
@@ -259,6 +266,9 @@ def _headline(run: Run, verdict: Verdict, causes: tuple[ev.CauseNamed, ...]) -> 
     if real and confirmed(run):
         named = ", ".join(c.cause for c in real)
         return f"{named} is real, and is not why it is slow; what is, stays open"
+    unclear = unclear_loss(run.ledger)
+    if unclear is not None:
+        return f"with and without speculation: {unclear.outcome}; {unclear.power_words}"
     if confirmed(run) and run.ledger.by_key("finding:cycle") is not None:
         return "speculation loses here; what makes its cycle long stays open"
     return "what was read and measured does not decide it"

@@ -71,6 +71,15 @@ def _bounds(ledger: Ledger) -> Lines:
     return (("arithmetic", _cited(" | ".join(b.text for b in last[:2]), evidence)),)
 
 
+def unclear_loss(ledger: Ledger) -> Compared | None:
+    """Speculation against none where both were measured and neither is faster by more than this design shows."""
+    slower = ledger.by_key("symptom:slower")
+    if slower is None or slower.status is not Status.OPEN:
+        return None
+    found = next((c for c in comparisons(ledger) if c.about == "speculation"), None)
+    return found if found is not None and found.outcome in ("inconclusive", "no difference") else None
+
+
 def _worth_a_line(ledger: Ledger, compared: Compared) -> bool:
     """Two installations always; speculation against none where its own line cannot say which is faster."""
     slower = ledger.by_key("symptom:slower")
@@ -79,8 +88,9 @@ def _worth_a_line(ledger: Ledger, compared: Compared) -> bool:
 
 def _fixes(ledger: Ledger, causes: list[ev.CauseNamed]) -> Lines:
     """What repairs a cause that no change of the launch repairs."""
-    explaining = [c.cause for c in causes if c.role is Role.EXPLAINS]
-    fixes = [o.fix for o in ledger.observed() if o.cause in explaining and o.stance == "supports" and o.remedy is None]
+    explaining = [c.cause for c in causes if c.role is Role.EXPLAINS and c.status == "supported"]
+    told = [o for o in ledger.observed() if o.stance in ("supports", "suggests")]
+    fixes = [o.fix for o in told if o.cause in explaining and o.remedy is None]
     return tuple(("fix", fix) for fix in dict.fromkeys(fixes) if fix)
 
 
@@ -113,6 +123,9 @@ def _cited(text: str, *evidence: str) -> str:
 def _not_known(ledger: Ledger, missing: tuple[str, ...]) -> str:
     """Open rivals by what they would explain, with the first test that would tell; the rest is in the report."""
     parts: list[str] = []
+    unclear = unclear_loss(ledger)
+    if unclear is not None:
+        return f"whether it is slower at all: {unclear.power_words}"
     finding = ledger.by_key("finding:cycle")
     for about, words in (
         ("accept_length", _length_words(ledger)),
@@ -175,9 +188,14 @@ def _pays_when(now: Measurement, off: Measurement) -> str:
     """Break-even on both sides: the accept length for this cycle, the cycle for this accept length."""
     if now.step is None or now.accept_length is None or off.throughput is None or not now.spec.on:
         return ""
-    length = estimated_break_even(now.step, off.throughput)
-    cycle = estimated_break_even_cycle(now.accept_length, off.throughput)
-    return f"; it would pay above {length.value:.2f} tokens a cycle, or with a cycle under {cycle.value:.1f} ms"
+    if now.concurrency > 1:
+        if off.step is None:
+            return ""
+        length, cycle = now.step.value / off.step.value, now.accept_length.value * off.step.value
+    else:
+        length = estimated_break_even(now.step, off.throughput).value
+        cycle = estimated_break_even_cycle(now.accept_length, off.throughput).value
+    return f"; it would pay above {length:.2f} tokens a cycle, or with a cycle under {cycle:.1f} ms"
 
 
 def _typed_baseline(ledger: Ledger) -> str:

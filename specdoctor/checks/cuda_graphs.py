@@ -80,8 +80,21 @@ class CudaGraphs:
             binds=True,
             sources=(_line(view, eager[-1]),),
             reading=Prediction(metric="reading", op="==", subject="cuda graph on decode lines", text="False"),
+            remedy=_other_back_end(view),
             fix="find what keeps the step out of its graph: attention back-end, batch width, mixed prefill",
         )
+
+
+def _other_back_end(view: ServerView) -> Remedy | None:
+    """The graph that is captured and not used belongs to an attention back-end: the same server on another one."""
+    if view.engine != "sglang" or view.spec is None or not view.spec.on:
+        return None
+    now = str(view.argument("prefill_attention_backend") or view.argument("attention_backend") or "")
+    if not now:
+        return None
+    other = "flashinfer" if now != "flashinfer" else "triton"
+    beside = ("--prefill-attention-backend", "--decode-attention-backend")
+    return Remedy(label=f"attention back-end {other}", set_flags={"--attention-backend": (other,)}, remove_flags=beside)
 
 
 def graphs_disabled(view: ServerView) -> bool:

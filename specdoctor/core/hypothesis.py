@@ -12,7 +12,13 @@ from specdoctor.core.model import Frozen, Status
 from specdoctor.core.server import Source, SpecSetting
 
 Metric = Literal[
-    "throughput_tok_s", "request_throughput_tok_s", "accept_length", "step_ms", "queue_requests", "reading"
+    "throughput_tok_s",
+    "request_throughput_tok_s",
+    "accept_length",
+    "step_ms",
+    "queue_requests",
+    "start_states",
+    "reading",
 ]
 Operator = Literal[">=", ">", "<=", "<", "==", "!="]
 Answers = Literal["symptom", "exists", "explains"]
@@ -24,6 +30,7 @@ UNITS: dict[str, str] = {
     "accept_length": "tokens per target forward",
     "step_ms": "ms",
     "queue_requests": "requests",
+    "start_states": "speeds of equal starts",
     "reading": "",
 }
 
@@ -133,7 +140,8 @@ class Observation(Frozen):
     `supports`: the fault is there, openable in `sources`. `suggests`: something makes it possible, so it belongs among
     the rivals (`about` says of what) until the test in `decides` is made; `decided_by` says what that test costs.
     `refutes`: what was read excludes the claim in `against`. `silent`: looked and nothing found. `no-data`: could not
-    look (`claim` says what was missing). `reading` is what was predicted and read.
+    look (`claim` says what was missing). `reading` is what was predicted and read. `slows`: a fault that slows every
+    launch alike explains that something got slower, never that speculation loses.
     """
 
     check: str
@@ -151,3 +159,4 @@ class Observation(Frozen):
     decided_by: Literal["read", "load", "restart", "offline"] = "offline"
     fix: str = ""
     against: str = ""
+    slows: Literal["", "all alike"] = ""

@@ -86,11 +86,13 @@ class Ledger:
 
     @property
     def restarts(self) -> int:
-        """Every start that specdoctor made, the restoring ones included; those under way count too."""
-        made = sum(1 for r in self.relaunches if r.outcome.status != "refused") + sum(
-            1 for r in self.restores if r.started
-        )
-        return made + len(self.unsettled())
+        """Every start that specdoctor made, the restoring ones included; those under way count too.
+
+        A run that was killed right after an outcome was told is told it again: an action is one start.
+        """
+        made = {r.outcome.action for r in self.relaunches if r.outcome.status != "refused"}
+        made |= {r.outcome.action for r in self.restores if r.started}
+        return len(made) + len(self.unsettled())
 
     @property
     def downtime_s(self) -> float:

@@ -7,6 +7,7 @@ from typing import Literal
 from pydantic import Field
 
 from specdoctor.core.estimate import Estimate
+from specdoctor.core.facts import CommandFacts
 from specdoctor.core.model import Frozen
 from specdoctor.core.server import ServerRef, SpecSetting
 
@@ -116,6 +117,7 @@ class BenchRecord(Frozen):
     own_output: str | None = None
     own_exit_code: int | None = None
     stopped: str | None = None
+    gpus: CommandFacts | None = None
     metrics_before: str | None = None
     metrics_after: str | None = None
 

@@ -7,7 +7,7 @@ from typing import Protocol
 
 from specdoctor.core.engine import Engine
 from specdoctor.core.events import Event, RunStarted
-from specdoctor.core.facts import Facts
+from specdoctor.core.facts import CommandFacts, Facts
 from specdoctor.core.hypothesis import Observation
 from specdoctor.core.ledger import Ledger
 from specdoctor.core.model import Frozen, Risk
@@ -17,13 +17,17 @@ from specdoctor.core.server import ServerView
 
 
 class Scene(Frozen):
-    """What a check may see: the server as read, the raw facts, and how the user says it is used."""
+    """What a check may see: the server as read, the raw facts, and how the user says it is used.
+
+    `under_load` is the table of GPUs that was read while a benchmark ran.
+    """
 
     view: ServerView
     facts: Facts
     others: tuple[ServerView, ...] = ()
     concurrency: int = 1
     complaints: tuple[str, ...] = ()
+    under_load: CommandFacts | None = None
 
 
 class Check(Protocol):

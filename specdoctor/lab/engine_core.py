@@ -33,7 +33,7 @@ from specdoctor.lab.engine_types import (
     StepResult,
     Token,
 )
-from specdoctor.lab.physics import Jitter, StepTimes
+from specdoctor.lab.physics import Jitter, StepTimes, started
 from specdoctor.lab.request_meta import running_meta
 from specdoctor.lab.sample_text import Continuation, looks_like_code, tokenize
 from specdoctor.lab.sequences import Sequence, prompt_key
@@ -107,7 +107,7 @@ class EngineCore:
         self._drafter = Drafter(resolved, world) if resolved.speculative else None
         self._batch = Batcher(
             resolved,
-            times=StepTimes(resolved, world),
+            times=StepTimes(resolved, started(world, seed)),
             jitter=Jitter(world.physics.noise, self._rng),
             drafter=self._drafter,
             counters=self.counters,

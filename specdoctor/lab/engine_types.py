@@ -167,6 +167,18 @@ class Resolved:
         return int(self.args["port"])
 
     @property
+    def numa_bound(self) -> bool:
+        """Whether each rank is bound to a NUMA node: by --numa-node, or by the engine's own default since 0.5.18."""
+        return bool(self.args.get("numa_node")) or self.release >= (0, 5, 18)
+
+    @property
+    def verify_backend(self) -> str:
+        """The attention back-end of the target's forwards: that of decode, or of prefill for verify in that mode."""
+        decode = self.speculative and self.args.get("speculative_attention_mode") == "decode"
+        side = "decode" if decode or not self.speculative else "prefill"
+        return str(self.args.get(f"{side}_attention_backend") or self.args["attention_backend"])
+
+    @property
     def api_key(self) -> str | None:
         return self.args.get("api_key")
 

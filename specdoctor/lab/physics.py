@@ -11,7 +11,7 @@ import math
 import random
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from specdoctor.lab.engine_types import Resolved
 from specdoctor.lab.world import ForwardCost, HostCost, Noise, World
@@ -76,13 +76,27 @@ def placed(world: World, *, cpus: str, memory: str) -> World:
     return world.model_copy(update={"physics": slower})
 
 
+def started(world: World, seed: int) -> World:
+    """The world as one start of a server finds it, where a start settles how fast the server is for good."""
+    modes = world.physics.start_modes
+    if not modes:
+        return world
+    (mode,) = random.Random(f"{seed}:start").choices(modes, [mode.weight for mode in modes])
+    host, gpu = world.physics.host_factor * mode.host_factor, world.physics.gpu_factor * mode.gpu_factor
+    physics = world.physics.model_copy(update={"host_factor": host, "gpu_factor": gpu})
+    return world.model_copy(update={"physics": physics})
+
+
 class StepTimes:
     """Mean iteration times of one server."""
 
     def __init__(self, resolved: Resolved, world: World) -> None:
         self._resolved = resolved
         self._host: HostCost = world.physics.host
-        self._drag = drag_of(world, resolved.env, resolved.argv)
+        drag = drag_of(world, resolved.env, resolved.argv)
+        unbound = 1.0 if resolved.numa_bound else world.physics.unbound_factor
+        self._drag = replace(drag, host=drag.host * unbound)
+        self._never_replayed = world.engine.never_replayed.get(resolved.verify_backend, ())
         share = world.physics.reference_tp / int(resolved.args["tp_size"])
         self._target = _rescaled(resolved.target.cost, share)
         self._draft = _rescaled(resolved.draft.cost, share) if resolved.draft is not None else None
@@ -93,7 +107,7 @@ class StepTimes:
     def uses_graph(self, running: int) -> bool:
         """Whether the target forward of a batch of this size is replayed from a graph."""
         sizes = self._resolved.graphs.batch_sizes
-        return self._target_phase in self._resolved.graphs.phases and bool(sizes) and running <= sizes[-1]
+        return self._replays(self._target_phase) and bool(sizes) and running <= sizes[-1]
 
     def decode_ms(self, running: int, context_tokens: float) -> float:
         """Mean time of one decode step, or of one whole draft-verify cycle, for `running` requests."""
@@ -111,9 +125,12 @@ class StepTimes:
         work = host.prefill_ms + host.per_request_ms * sequences
         return work * self._drag.host + host.prefill_ms_per_ktoken * new_tokens / 1000.0 * self._drag.gpu
 
+    def _replays(self, phase: str) -> bool:
+        return phase in self._resolved.graphs.phases and phase not in self._never_replayed
+
     def _padded(self, running: int, phase: str) -> int:
         sizes = self._resolved.graphs.batch_sizes
-        if phase not in self._resolved.graphs.phases or not sizes or running > sizes[-1]:
+        if not self._replays(phase) or not sizes or running > sizes[-1]:
             return 0
         return sizes[bisect_left(sizes, running)]
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from specdoctor.lab.lab_state import hold_gpu, read_world
+from specdoctor.lab.machine import node_cpus
 from specdoctor.lab.proc_view import hide_process, show_process
 
 ORPHAN_NOTICES_S = 0.4
@@ -80,6 +81,10 @@ class Workers:
         """One scheduler per GPU, and a detokenizer."""
         for rank, (title, gpu) in enumerate(zip(scheduler_titles(args, len(gpus)), gpus, strict=True)):
             self._spawn(title, name=f"scheduler_{rank}", gpu=gpu)
+            bound = args.get("numa_node")
+            if bound:
+                first, last = node_cpus(self._world, int(bound[rank % len(bound)]))
+                os.sched_setaffinity(self.all[-1].pid, range(first, last + 1))
         self._spawn("sglang::detokenizer", name="detokenizer", gpu=None)
 
     def hold(self, memory_gb: Mapping[int, float], *, busy: float = 0.0) -> None:

@@ -44,6 +44,8 @@ from specdoctor.lab.engine_core import EngineCore, Exit, resolve, startup_script
 from specdoctor.lab.engine_types import GenRequest, Resolved, StartupFailure
 from specdoctor.lab.machine import node_cpus
 from specdoctor.lab.past import Past, live_through, run_traffic
+from specdoctor.lab.shims.gpu_pages import topology_page
+from specdoctor.lab.shims.gpu_view import Gpu, gpu_fields
 from specdoctor.lab.simulated_keeping import ancestors, keeping_of
 from specdoctor.lab.world import World
 
@@ -52,6 +54,10 @@ COMPARED = ("argv", "env", "cwd", "affinity", "limits")
 CORRECT_KEYS = ("spec_num_correct_drafts", "spec_accepted_drafts", "spec_accept_token_num")
 PROPOSED_KEYS = ("spec_num_proposed_drafts", "spec_proposed_drafts", "spec_draft_token_num")
 HISTOGRAM_KEYS = ("spec_correct_drafts_histogram", "spec_accept_histogram")
+GPU_COLUMNS = (
+    "index name uuid driver_version clocks.sm clocks.max.sm power.draw power.limit power.default_limit temperature.gpu "
+    "utilization.gpu clocks_event_reasons.active persistence_mode"
+).split()
 SHOWN_ENV = ("SGLANG_", "NCCL_", "CUDA_", "HF_", "SLURM_", "KUBERNETES_SERVICE_HOST")
 
 
@@ -185,7 +191,7 @@ class SimulatedHost:
                 ),
             ),
             http=http,
-            commands={"gpus": self._gpus(), **self._keeping.commands},
+            commands={"gpus": self._gpus(), "gpu_topology": self._topology(), **self._keeping.commands},
         )
 
     def _processes(self) -> tuple[ProcessFacts, ...]:
@@ -228,11 +234,19 @@ class SimulatedHost:
                 comm=title[:15],
                 argv=(title,),
                 cgroup=keeping.cgroup,
-                cpus_allowed=f"0-{self.world.host.cpus - 1}",
+                cpus_allowed=self._cpus_of_rank(i, ranks),
             )
             for i, title in enumerate([*titles, "sglang::detokenizer"])
         )
         return (*above, launcher, *children)
+
+    def _cpus_of_rank(self, rank: int, ranks: int) -> str:
+        """As --numa-node binds it; any CPU without."""
+        bound = self._resolved.args.get("numa_node") if self._resolved is not None else None
+        if not bound or rank >= ranks:
+            return span(0, self.world.host.cpus - 1)
+        world = self.world.model_dump(mode="json", include={"host"})
+        return span(*node_cpus(world, int(bound[rank % len(bound)])))
 
     def _interpreter(self, argv: Sequence[str]) -> str:
         return argv[0] if argv[0].startswith("/") else f"{self.world.engine.venv}/bin/python3"
@@ -268,13 +282,20 @@ class SimulatedHost:
                 out[path] = FileFacts(path=path, text=text, size=len(text))
         return out
 
-    def _gpus(self) -> CommandFacts:
-        gpus = self.world.gpus
-        head = "index, name, power.limit [W], power.default_limit [W]"
-        rows = [
-            f"{i}, {gpus.name}, {gpus.power_limit_w:.2f} W, {gpus.power_default_w:.2f} W" for i in range(gpus.count)
-        ]
+    def _gpus(self, *, busy: float = 0.0) -> CommandFacts:
+        """The table of GPUs as the practice host's own tool prints it."""
+        fields = gpu_fields()
+        head = ", ".join(name + (f" [{fields[name].unit}]" if fields[name].unit else "") for name in GPU_COLUMNS)
+        rows = [", ".join(fields[name].value(gpu) for name in GPU_COLUMNS) for gpu in self._gpu_list(busy)]
         return CommandFacts(argv=("nvidia-smi",), exit_code=0, stdout="\n".join([head, *rows]) + "\n")
+
+    def _gpu_list(self, busy: float) -> list[Gpu]:
+        world = self.world.model_dump(mode="json", include={"name", "gpus", "host"})
+        return [Gpu(i, world, 1000, busy, self._core is not None) for i in range(self.world.gpus.count)]
+
+    def _topology(self) -> CommandFacts:
+        page = topology_page(self._gpu_list(0.0))
+        return CommandFacts(argv=("nvidia-smi", "topo", "-m"), exit_code=0, stdout=page)
 
     def watch(self, server: ServerRef, *, seconds: float, log_path: str | None) -> WatchRecord:
         """Let the time pass; the world's live clients, if any, work meanwhile."""
@@ -312,6 +333,7 @@ class SimulatedHost:
             warmed_up=True,
             requests=tuple(records),
             log="\n".join(self._log[before:]),
+            gpus=self._gpus(busy=0.9),
         )
 
     def _load(

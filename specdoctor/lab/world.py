@@ -41,6 +41,7 @@ __all__ = [
     "Physics",
     "Placement",
     "Server",
+    "StartMode",
     "Startup",
     "Tensor",
     "Traffic",
@@ -123,6 +124,14 @@ class Placement(Frozen):
     other_memory_factor: float = 1.0
 
 
+class StartMode(Frozen):
+    """A speed that a start may end up with for good, and how often (by weight)."""
+
+    weight: float = 1.0
+    host_factor: float = 1.0
+    gpu_factor: float = 1.0
+
+
 class Physics(Frozen):
     reference_tp: int = 1
     host: HostCost = HostCost()
@@ -130,6 +139,9 @@ class Physics(Frozen):
     startup: Startup = Startup()
     environment: tuple[EnvironmentEffect, ...] = ()
     placement: Placement | None = None
+    unbound_factor: float = 1.0
+    """Host time of a server whose ranks are bound to no NUMA node, neither by --numa-node nor by the engine itself."""
+    start_modes: tuple[StartMode, ...] = ()
     gpu_factor: float = 1.0
     host_factor: float = 1.0
     ngram_acceptance: Conditionals = (0.25, 0.45)
@@ -281,15 +293,15 @@ def _read(source: Path, seen: tuple[Path, ...] = ()) -> dict[str, Any]:
     return merged
 
 
-def _over(below: Any, above: Any) -> Any:
-    """Mappings merge key by key, lists of things with an `id` thing by thing; everything else is replaced."""
-    if _have_ids(below) and _have_ids(above):
-        known = {thing["id"]: thing for thing in below}
-        own = {thing["id"]: thing for thing in above}
+def _over(below: Any, above: Any, key: str = "") -> Any:
+    """Mappings merge key by key, models by their id; everything else is replaced."""
+    if key == "models" and _have_ids(below) and _have_ids(above):
+        known = {model["id"]: model for model in below}
+        own = {model["id"]: model for model in above}
         return [_over(known.get(name, {}), own.get(name, {})) for name in {**known, **own}]
     if not (isinstance(below, dict) and isinstance(above, dict)):
         return above
-    return {**below, **{key: _over(below.get(key), value) for key, value in above.items()}}
+    return {**below, **{key: _over(below.get(key), value, key) for key, value in above.items()}}
 
 
 def _have_ids(value: Any) -> bool:

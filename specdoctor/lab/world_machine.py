@@ -40,6 +40,8 @@ class Engine(Frozen):
     venv: str = "/opt/venv"
     packages: dict[str, str] = Field(default_factory=dict)
     installs: tuple[Install, ...] = ()
+    never_replayed: dict[str, tuple[str, ...]] = Field(default_factory=dict)
+    """Attention back-end -> phases whose CUDA graph this build captures and does not use."""
 
     @property
     def release(self) -> tuple[int, int, int]:

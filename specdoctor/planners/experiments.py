@@ -11,6 +11,7 @@ from specdoctor.core.ledger import Ledger
 from specdoctor.core.model import Frozen, Status
 from specdoctor.core.ports import Briefing
 from specdoctor.core.server import SpecSetting
+from specdoctor.planners.starts import next_start
 
 OFF = SpecSetting()
 OLD_NEW = "explains:VER-1:other-install"
@@ -61,6 +62,10 @@ def pending_experiments(briefing: Briefing, symptom: Symptom) -> list[Experiment
     """Launches still worth making, the one that decides most first: the baseline, then each remedy."""
     ledger = briefing.ledger
     out: list[Experiment] = []
+    again = next_start(ledger)
+    if again is not None:
+        out.append(Experiment(change=again[0], hypotheses=(again[1],), why="is each start of it equally fast?"))
+        return [e for e in out if not ledger.settled(e.change)]
     slower = ledger.by_key("symptom:slower")
     change = baseline_change(briefing)
     if slower is not None and slower.status is Status.OPEN and change is not None:
@@ -80,11 +85,26 @@ def pending_experiments(briefing: Briefing, symptom: Symptom) -> list[Experiment
             continue
         why = f"does undoing it remove the symptom? ({o.claim})"
         out.append(Experiment(change=remedy, hypotheses=(hypothesis.id,), why=why))
+    out += _rivals(briefing)
     other, old_new = other_install_change(briefing), ledger.by_key(OLD_NEW)
     if other is not None and old_new is not None and old_new.status is Status.OPEN:
         why = f"is the engine that runs slower than the other one, in this state of the system? ({other.label})"
         out.append(Experiment(change=other, hypotheses=(old_new.id,), why=why))
     return [e for e in out if not ledger.settled(e.change)]
+
+
+def _rivals(briefing: Briefing) -> list[Experiment]:
+    """Launches that rivals predict something of, as far as they were put on the list for it."""
+    out: list[Experiment] = []
+    for o in briefing.ledger.observed():
+        hypothesis = briefing.ledger.by_key(f"rival:{o.cause}:{o.check}") if o.stance == "suggests" else None
+        if hypothesis is None or hypothesis.status is not Status.OPEN or hypothesis.prediction is None:
+            continue
+        change = remedy_change(briefing, o.remedy) if o.remedy is not None else None
+        if change is not None and change.key == hypothesis.prediction.under:
+            why = f"does undoing it bring back what is lost? ({o.claim})"
+            out.append(Experiment(change=change, hypotheses=(hypothesis.id,), why=why))
+    return out
 
 
 def would_launch(briefing: Briefing) -> list[str]:

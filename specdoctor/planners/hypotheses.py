@@ -6,9 +6,12 @@ from specdoctor.analysis.symptom import Role, Symptom
 from specdoctor.core.hypothesis import Observation, Operator, Prediction
 from specdoctor.core.launch import LaunchChange
 from specdoctor.core.ledger import Ledger
+from specdoctor.core.model import Risk, Status
 from specdoctor.core.moves import OpenHypothesis
 from specdoctor.core.ports import Briefing
 from specdoctor.planners.experiments import OFF, baseline_change, remedy_change
+from specdoctor.planners.starts import KEY as STARTS
+from specdoctor.planners.starts import next_start
 from specdoctor.planners.state import slower_confirmed
 
 
@@ -64,8 +67,10 @@ def explaining(briefing: Briefing, symptom: Symptom) -> list[OpenHypothesis]:
     for o in ledger.observed():
         if o.stance != "supports" or not o.binds:
             continue
+        if o.slows == "all alike" and not _pays(ledger, symptom):
+            continue
         if o.remedy is None:
-            if o.explains and o.reading is not None and (o.about == "symptom" or slower_confirmed(ledger)):
+            if o.explains and o.reading is not None and (o.about == "symptom" or o.slows or slower_confirmed(ledger)):
                 out.append(_read_explanation(o))
             continue
         if o.explains:
@@ -164,12 +169,32 @@ def _pays_as_typed(ledger: Ledger, symptom: Symptom) -> bool:
     return now is not None and now.throughput is not None and now.throughput.low > typed
 
 
+def _pays(ledger: Ledger, symptom: Symptom) -> bool:
+    """Whether speculation gains here, by measurement, or as typed where no launch without it may be made."""
+    slower = ledger.by_key("symptom:slower")
+    if slower is not None and slower.status is not Status.OPEN:
+        return slower.status is Status.FALSIFIED
+    now = ledger.measured("original", concurrency=ledger.settings.concurrency)
+    typed = symptom.figure("throughput_tok_s", "baseline")
+    typed_only = ledger.denied(Risk.RESTART) or not ledger.granted(Risk.RESTART)
+    return (
+        typed_only
+        and typed is not None
+        and now is not None
+        and now.throughput is not None
+        and now.throughput.low > typed
+    )
+
+
 def symptom_claim(briefing: Briefing, symptom: Symptom) -> list[OpenHypothesis]:
     """Is it slower with speculation than without, here and now? Predicts the baseline from what was just measured."""
     ledger = briefing.ledger
     now = ledger.measured("original", concurrency=ledger.settings.concurrency)
     change = baseline_change(briefing)
     if change is None or now is None or now.throughput is None or _pays_as_typed(ledger, symptom):
+        return []
+    starts = ledger.by_key(STARTS)
+    if starts is not None and (starts.status is Status.SUPPORTED or next_start(ledger) is not None):
         return []
     return [
         OpenHypothesis(

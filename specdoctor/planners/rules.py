@@ -28,8 +28,13 @@ from specdoctor.core.ports import Briefing, Scene
 from specdoctor.planners.experiments import Experiment, pending_experiments, would_launch
 from specdoctor.planners.hypotheses import excluded, explaining, findings, symptom_claim
 from specdoctor.planners.old_new import old_against_new
+from specdoctor.planners.rival_tests import rival_tests
 from specdoctor.planners.rivals import rivals
-from specdoctor.planners.state import explained
+from specdoctor.planners.starts import starts_claim
+from specdoctor.planners.state import benched, explained
+
+UNDER_LOAD = ("gpu-state",)
+"""Checks whose answer is another one while the server works."""
 
 
 class RulePlanner:
@@ -56,9 +61,12 @@ class RulePlanner:
             or self._arithmetic(ledger, "measured")
             or self._load(ledger, scene, symptom)
             or self._arithmetic(ledger, "measured")
+            or self._under_load(ledger, scene)
+            or _new(ledger, starts_claim(ledger))
             or _new(ledger, symptom_claim(briefing, symptom))
             or _new(ledger, old_against_new(briefing))
             or self._restart(briefing, symptom)
+            or list(rival_tests(briefing) if not blocked(ledger, "bench") else ())
             or self._ending(briefing, symptom)
         )
 
@@ -84,14 +92,23 @@ class RulePlanner:
         if not ledger.granted(Risk.LOAD) and _answered_by_reading(ledger, symptom):
             return []
         wanted = [ledger.settings.concurrency]
+        if symptom.asks_about_speed and any(o.stance == "suggests" for o in ledger.observed("LOAD-1")):
+            wanted.append(1)
         for concurrency in wanted:
-            if ledger.measured("original", concurrency=concurrency) is None and not _tried(
-                ledger, "bench", concurrency
+            if ledger.measured("original", concurrency=concurrency) is None and not benched(
+                ledger, "original", concurrency
             ):
                 return [
                     Bench(concurrency=concurrency, why="how fast is it as found, and how many drafts are accepted?")
                 ]
         return []
+
+    def _under_load(self, ledger: Ledger, scene: Scene) -> list[Move]:
+        """Judge once what was read of the GPUs while they worked."""
+        done = any(a.started.move.get("names") == list(UNDER_LOAD) for a in ledger.actions.values())
+        if scene.under_load is None or done or ledger.changed:
+            return []
+        return [RunChecks(names=UNDER_LOAD, why="what holds the GPUs back while they work?")]
 
     def _restart(self, briefing: Briefing, symptom: Symptom) -> list[Move]:
         """The next launch that an open hypothesis needs, and the benchmark on it."""
@@ -101,7 +118,7 @@ class RulePlanner:
         if current is not None and (ledger.changed or ledger.by_hand is not None) and measurable:
             concurrency = ledger.settings.concurrency
             unmeasured = ledger.measured(current.key, concurrency=concurrency) is None
-            if unmeasured and not _tried(ledger, "bench", concurrency, current.key):
+            if unmeasured and not benched(ledger, current.key, concurrency):
                 testing = tuple(
                     h.id for h in ledger.hypotheses.values() if h.prediction and h.prediction.under == current.key
                 )
@@ -153,18 +170,6 @@ def _states_of_knowledge(ledger: Ledger) -> int:
         if (m.launch_key == "original" or not m.spec.on) and m.source != "control"
     }
     return len(kinds)
-
-
-def _tried(ledger: Ledger, what: str, concurrency: int, launch_key: str = "original") -> bool:
-    """Whether a benchmark was already made and gave nothing: it is not repeated."""
-    return any(
-        a.started.what == what
-        and a.started.move.get("concurrency") == concurrency
-        and a.started.move.get("launch_key") == launch_key
-        and a.ended is not None
-        and a.ended.outcome != "unknown"
-        for a in ledger.actions.values()
-    )
 
 
 def blocked(ledger: Ledger, what: str) -> bool:

@@ -18,3 +18,15 @@ def explained(ledger: Ledger, about: str | None = None) -> bool:
         h.answers == "explains" and h.status is Status.SUPPORTED and about in (None, h.about)
         for h in ledger.hypotheses.values()
     )
+
+
+def benched(ledger: Ledger, launch_key: str, concurrency: int) -> bool:
+    """Whether this launch was measured with so many clients, or a benchmark of it came to nothing."""
+    return any(
+        a.started.what == "bench"
+        and a.started.move.get("launch_key") == launch_key
+        and a.started.move.get("concurrency") == concurrency
+        and a.ended is not None
+        and a.ended.outcome != "unknown"
+        for a in ledger.actions.values()
+    )

@@ -127,6 +127,8 @@ def settings_for(world: World, *, allow: Risk = Risk.RESTART, **more: object) ->
     given: dict[str, object] = {"symptom": world.ask.symptom, "allow": allow}
     if "--concurrency" in flags:
         given["concurrency"] = int(flags[flags.index("--concurrency") + 1])
+    if "--max-restarts" in flags:
+        given["max_restarts"] = int(flags[flags.index("--max-restarts") + 1])
     for flag, name in (("--recall", "recall"), ("--recalled-at", "recalled_at")):
         if flag in flags:
             given[name] = flags[flags.index(flag) + 1]

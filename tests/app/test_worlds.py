@@ -42,8 +42,16 @@ def roles(run: Run) -> dict[str, tuple[str, Role]]:
     return {c.cause: (c.status, c.role) for c in run.ledger.verdict.causes}
 
 
-@pytest.mark.parametrize("name", OWN_SERVERS)
-@pytest.mark.parametrize("seed", [0, 1])
+ONE_DRAW = frozenset(
+    "batch-crossover bimodal-starts graphs-off-in-verify healthy-noisy moe-verify-cost numa-unbound phantom-regression "
+    "power-capped tree-too-wide".split()
+)
+"""Worlds whose other draws are left to the end-to-end suite."""
+
+
+@pytest.mark.parametrize(
+    ("name", "seed"), [(name, seed) for name in OWN_SERVERS for seed in (0, 1) if not (seed and name in ONE_DRAW)]
+)
 def test_no_world_is_answered_wrongly(name: str, seed: int) -> None:
     """Right, or honestly short of it; and the server is as it was."""
     run, code = simulated(name, seed=seed)

@@ -99,7 +99,7 @@ def test_changed_from_the_first_moment_of_a_restart_until_proved_restored() -> N
     bad = RestoreOutcome(action="A2", status="restored", server=NEW, equal={"argv": True, "env": False})
     ledger.apply(ev.ServerRestored(outcome=bad, evidence="E1"))
     assert ledger.restored is False
-    good = bad.model_copy(update={"equal": {"argv": True, "env": True}})
+    good = bad.model_copy(update={"action": "A3", "equal": {"argv": True, "env": True}})
     ledger.apply(ev.ServerRestored(outcome=good, evidence="E1"))
     assert ledger.restored is True
     assert ledger.restarts == 3

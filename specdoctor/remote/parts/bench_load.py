@@ -15,6 +15,7 @@ import threading
 import time
 from typing import Any, Callable, Dict, List, Optional, Tuple
 
+from specdoctor.remote.parts.commands import query_gpus
 from specdoctor.remote.parts.local_http import get
 from specdoctor.remote.parts.one_request import Request
 from specdoctor.remote.parts.procfs import alive
@@ -26,6 +27,7 @@ BEAT_S = 0.25
 LOG_LIMIT = 8 << 20
 OWN_OUTPUT_LIMIT = 1 << 18
 BACK_OFF_S = 0.5
+LOOK_AFTER_S = 1.5
 MOST_OPEN = 1000
 FRUITLESS = 8
 DRIFT = 0.05
@@ -262,6 +264,13 @@ def drift_of(records: List[Dict[str, Any]], size: int) -> Optional[float]:
     return after / before - 1.0 if before > 0 else None
 
 
+def under_load(begun: float) -> Optional[Dict[str, Any]]:
+    """The table of GPUs while requests are served, once they have been at it for a moment."""
+    time.sleep(max(begun + LOOK_AFTER_S - time.monotonic(), 0.0))
+    reply = query_gpus()
+    return None if reply["exit_code"] != 0 else reply
+
+
 def measure(bench: Bench, params: Dict[str, Any]) -> Dict[str, Any]:
     """The BenchRecord."""
     plan = bench.plan
@@ -272,6 +281,8 @@ def measure(bench: Bench, params: Dict[str, Any]) -> Dict[str, Any]:
     start, cpu = log_size(plan["log_path"]), time.process_time()
     record["started_at"], begun = time.time(), time.monotonic()
     if bench.reason is None:
+        look = threading.Thread(target=lambda: record.update(gpus=under_load(begun)), daemon=True)
+        look.start()
         record["requests"] = bench.stage("measure", int(plan["requests"]))
     record["ended_at"], record["wall_s"] = time.time(), time.monotonic() - begun
     record["clock_jump_s"] = record["ended_at"] - record["started_at"] - record["wall_s"]

@@ -1,0 +1,140 @@
+"""Tests of rivals that can be made here, once a loss is confirmed and no fault that was found explains it.
+
+Load on the launch that runs now comes before another launch. Each test is a prediction that would account for the loss;
+a rival without a test that can be made stays open, with what would decide it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from specdoctor.core.hypothesis import Observation, Prediction
+from specdoctor.core.ledger import Ledger
+from specdoctor.core.model import Status
+from specdoctor.core.moves import Bench, Move, OpenHypothesis
+from specdoctor.core.ports import Briefing
+from specdoctor.planners.experiments import baseline_change, remedy_change
+from specdoctor.planners.state import benched, explained, slower_confirmed
+
+SHARE = 0.5
+"""What accounts for at least this share of the excess of a cycle over a baseline step explains it (heuristic)."""
+
+
+def rival_tests(briefing: Briefing) -> Sequence[Move]:
+    """The next test: a hypothesis to open, or a benchmark of the launch that runs now. Empty when none can be made."""
+    ledger = briefing.ledger
+    if briefing.scene is None or not slower_confirmed(ledger) or explained(ledger):
+        return []
+    return _expert_traffic(briefing) or _batch(briefing) or _remedied(briefing)
+
+
+def _suggested(ledger: Ledger, cause: str) -> Observation | None:
+    return next((o for o in ledger.observed(cause) if o.stance == "suggests"), None)
+
+
+def _expert_traffic(briefing: Briefing) -> list[Move]:
+    """Several requests at once wake experts as several verified tokens do: how does the baseline step grow with them?
+
+    Separate requests choose their experts apart, so their growth is the most that verified tokens can cost.
+    """
+    ledger = briefing.ledger
+    seen, off = _suggested(ledger, "LOAD-3"), ledger.baseline(1)
+    now, change = ledger.measured("original", concurrency=1), baseline_change(briefing)
+    if seen is None or off is None or now is None or change is None or off.step is None or now.step is None:
+        return []
+    tokens, running = now.spec.draft_tokens, ledger.current_launch
+    if running is None or running.key != change.key or tokens < 2:
+        return []
+    key = f"rival:LOAD-3:{seen.check}"
+    hypothesis = ledger.by_key(key)
+    if hypothesis is None:
+        least = off.step.value + SHARE * (now.step.value - off.step.value)
+        prediction = Prediction(
+            metric="step_ms",
+            op=">=",
+            value=least,
+            under=change.key,
+            under_label=f"{change.label}, {tokens} requests at once",
+            concurrency=tokens,
+            value_from=f"half of the excess of the cycle over the baseline step, {off.evidence}",
+        )
+        return [_opened(key, seen, prediction)]
+    if hypothesis.status is not Status.OPEN or benched(ledger, change.key, tokens):
+        return []
+    why = "does the target's step grow with the tokens of one forward?"
+    return [Bench(launch_key=change.key, concurrency=tokens, hypotheses=(hypothesis.id,), why=why)]
+
+
+def _batch(briefing: Briefing) -> list[Move]:
+    """Speculation that loses for many clients and gains for one loses by the size of the batch.
+
+    The server as found was measured with one client before its first stop.
+    """
+    ledger = briefing.ledger
+    seen, change, running = _suggested(ledger, "LOAD-1"), baseline_change(briefing), ledger.current_launch
+    if seen is None or change is None or running is None or ledger.settings.concurrency < 2:
+        return []
+    key, alone = f"rival:LOAD-1:{seen.check}", ledger.baseline(1)
+    if alone is None:
+        if running.key != change.key or benched(ledger, change.key, 1):
+            return []
+        return [Bench(launch_key=change.key, concurrency=1, why="what does one client get without speculation?")]
+    if ledger.by_key(key) is not None or alone.throughput is None:
+        return []
+    prediction = Prediction(
+        metric="throughput_tok_s",
+        op=">",
+        value=alone.throughput.value,
+        under="original",
+        under_label="as found, one client",
+        concurrency=1,
+        value_from=f"without speculation, one client, {alone.evidence}",
+    )
+    claim = f"speculation gains for one client and loses for {ledger.settings.concurrency}: {seen.claim}"
+    return [_opened(key, seen.model_copy(update={"claim": claim}), prediction)]
+
+
+def _remedied(briefing: Briefing) -> list[Move]:
+    """Rivals that another launch would undo: would it bring back what no speculation gives? The restarts left count."""
+    ledger = briefing.ledger
+    off = ledger.baseline(ledger.settings.concurrency)
+    if off is None or off.throughput is None or ledger.settings.max_restarts - ledger.restarts < 2:
+        return []
+    for o in sorted(ledger.observed(), key=lambda o: _nearest(o, ledger.settings.concurrency)):
+        if o.stance != "suggests" or o.remedy is None or ledger.by_key(f"rival:{o.cause}:{o.check}") is not None:
+            continue
+        change = remedy_change(briefing, o.remedy)
+        if change is None or change.is_original:
+            continue
+        prediction = Prediction(
+            metric="throughput_tok_s",
+            op=">=",
+            value=off.throughput.value,
+            under=change.key,
+            under_label=o.remedy.label,
+            concurrency=ledger.settings.concurrency,
+            value_from=f"without speculation, {off.evidence}",
+        )
+        return [_opened(f"rival:{o.cause}:{o.check}", o, prediction)]
+    return []
+
+
+def _nearest(o: Observation, concurrency: int) -> int:
+    """What grows with the load first where there is much of it; then what is in the engine, then the machine."""
+    family = (o.cause or "").partition("-")[0]
+    order = ("LOAD", "CFG", "GRAPH", "ENV") if concurrency > 1 else ("CFG", "GRAPH", "ENV", "LOAD")
+    return order.index(family) if family in order else len(order)
+
+
+def _opened(key: str, o: Observation, prediction: Prediction) -> OpenHypothesis:
+    return OpenHypothesis(
+        key=key,
+        cause=o.cause,
+        claim=o.claim,
+        answers="explains",
+        about=o.about,
+        prediction=prediction,
+        decides=o.decides,
+        todo=((f"launch {prediction.under_label}", "medium"), ("benchmark it with the same prompts", "medium")),
+        why=f"check {o.check}",
+    )
