@@ -68,7 +68,9 @@ def _bounds(ledger: Ledger) -> Lines:
         return ()
     evidence = ledger.bounds[-1].evidence
     last = [b for b in ledger.bounds if b.evidence == evidence]
-    return (("arithmetic", _cited(" | ".join(b.text for b in last[:2]), evidence)),)
+    told = _told_baseline(ledger)
+    words = f"if {told:g} tok/s without, your figure, holds: " if told is not None else ""
+    return (("arithmetic", _cited(words + " | ".join(b.text for b in last[:2]), evidence)),)
 
 
 def unclear_loss(ledger: Ledger) -> Compared | None:
