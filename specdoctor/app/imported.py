@@ -6,6 +6,8 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from pydantic import ValidationError
+
 from specdoctor.analysis.attribution import Arm
 from specdoctor.core.errors import UsageError
 from specdoctor.core.estimate import Estimate, exact
@@ -14,22 +16,49 @@ _SGLANG_MARK = ("backend", "dataset_name", "output_throughput", "total_output_to
 _VLLM_MARK = ("backend", "model_id", "output_throughput", "total_output_tokens")
 
 
+BENCH_SCHEMA = "specdoctor.bench/1"
+
+
 def arm_of_file(text: str, name: str) -> Arm:
-    """The last result of `sglang.bench_serving` (JSON lines) or `vllm bench serve` (JSON).
+    """The last result of `sglang.bench_serving` (JSON lines) or `vllm bench serve` (JSON), or of `specdoctor bench`.
 
     One run of such a tool has no spread of its own: intervals have width 0, and the estimator says what a figure is.
     Raises UsageError for a file of another kind.
     """
     document = _last(text)
+    if document is not None and document.get("schema") == BENCH_SCHEMA:
+        return _own(document, name)
     if document is not None and all(key in document for key in _SGLANG_MARK):
         return _sglang(document, name)
     if document is not None and all(key in document for key in _VLLM_MARK):
         return _vllm(document, name)
     raise UsageError(
         f"{name} holds no result that can be read",
-        tried="sglang.bench_serving (JSON lines) and vllm bench serve (JSON)",
+        tried="specdoctor bench --json, sglang.bench_serving (JSON lines) and vllm bench serve (JSON)",
         next_step="give such a file, a transcript folder, or a run's id (specdoctor runs lists them)",
     )
+
+
+def _own(document: Mapping[str, Any], name: str) -> Arm:
+    """The first load of a benchmark of ours: its throughput over the blocks, the other figures of its last block."""
+    try:
+        load = document["loads"][0]
+        block = load["blocks"][-1]
+        found = {
+            key: Estimate.model_validate(value)
+            for key, value in {
+                "throughput": load["throughput"] or block["throughput"],
+                "accept_length": block["accept_length"],
+                "step": block["step"],
+            }.items()
+            if value is not None
+        }
+        return Arm(label=name, fingerprint=dict(block["fingerprint"]), **found)
+    except (KeyError, IndexError, TypeError, ValidationError) as failure:
+        raise UsageError(
+            f"{name}: not a whole {BENCH_SCHEMA} document ({type(failure).__name__}: {failure})".split("\n")[0],
+            next_step="write it again: specdoctor bench TARGET --allow load --json > FILE",
+        ) from failure
 
 
 def _last(text: str) -> dict[str, Any] | None:
@@ -78,9 +107,14 @@ def _sglang(document: Mapping[str, Any], name: str) -> Arm:
     value = _number(document, "accept_length")
     length = None
     if value is not None and value >= 1.0:
-        length = _exact(value, "tokens/cycle", f"{tool}: the server's average since its start or last flush", None)
+        ranks = _ranks(document.get("server_info"))
+        only = f", of the first of {ranks} data-parallel ranks only" if ranks > 1 else ""
+        length = _exact(
+            value, "tokens/cycle", f"{tool}: the server's average since its start or last flush{only}", None
+        )
     workload = {
         "client": tool,
+        "doubts": "; ".join(_doubts(document)),
         "prompts": str(document.get("dataset_name")),
         "concurrency": str(document.get("max_concurrency") or "unlimited"),
         "request_rate": str(document.get("request_rate")),
@@ -91,6 +125,22 @@ def _sglang(document: Mapping[str, Any], name: str) -> Arm:
         **_figures(document, tool, length),
         fingerprint={**_of(workload), **_server_info(document.get("server_info"))},
     )
+
+
+def _ranks(info: Any) -> int:
+    """Data-parallel ranks, by the server's words."""
+    value = info.get("dp_size") if isinstance(info, dict) else None
+    return value if isinstance(value, int) and not isinstance(value, bool) else 1
+
+
+def _doubts(document: Mapping[str, Any]) -> list[str]:
+    """Why acceptance in such a result may say nothing about real traffic."""
+    found = []
+    if str(document.get("dataset_name")).startswith("random"):
+        found.append("random prompts")
+    if document.get("disable_ignore_eos") is False:
+        found.append("ignore_eos")
+    return found
 
 
 def _vllm(document: Mapping[str, Any], name: str) -> Arm:

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from specdoctor.cli import drafter, lab
+from specdoctor.cli.bench import bench
 from specdoctor.cli.breakeven import breakeven
 from specdoctor.cli.catalogue import check, checks, playbooks
 from specdoctor.cli.compare import compare
@@ -73,6 +74,7 @@ app.command()(playbooks)
 app.command()(probe)
 app.command()(triage)
 app.command()(wiring)
+app.command()(bench)
 app.command()(breakeven)
 app.command()(compare)
 app.command()(tune)

@@ -104,6 +104,37 @@ def test_results_of_known_tools(specdoctor: Command, folder: Path) -> None:
     assert found["verdict"] == "not attributable"
 
 
+def test_doubts_about_an_imported_result_are_named(specdoctor: Command, folder: Path) -> None:
+    row = {**SGLANG, "dataset_name": "random-ids", "disable_ignore_eos": False}
+    row["server_info"] = {"version": "0.5.17", "dp_size": 4}
+    for name, document_ in (("a.jsonl", row), ("b.jsonl", SGLANG)):
+        (folder / name).write_text(json.dumps(document_) + "\n")
+    found = json.loads(specdoctor("compare", "a.jsonl", "b.jsonl", "--json").stdout)
+    parts = {part["name"]: part for part in found["parts"]}
+    assert "first of 4 data-parallel ranks only" in parts["accept length"]["first"]["estimator"]
+    assert "ranks" not in parts["accept length"]["second"]["estimator"]
+    doubts = next(s for s in found["suspects"] if s["key"] == "workload.doubts")
+    assert doubts["first"] == "random prompts; ignore_eos"
+
+
+def test_a_benchmark_of_our_own(specdoctor: Command, folder: Path) -> None:
+    def written(name: str, speed: float) -> None:
+        block = {"step": figure(2000 / speed, "ms"), "accept_length": figure(2.0, "tokens/cycle")}
+        shown = {key: value.model_dump(mode="json") for key, value in block.items()}
+        load = {"throughput": figure(speed, "tok/s").model_dump(mode="json"), "blocks": [{**shown, "fingerprint": {}}]}
+        (folder / name).write_text(json.dumps({"schema": "specdoctor.bench/1", "loads": [load]}, indent=2))
+
+    written("a.json", 80.0)
+    written("b.json", 40.0)
+    found = json.loads(specdoctor("compare", "a.json", "b.json", "--json").stdout)
+    parts = {part["name"]: part for part in found["parts"]}
+    assert parts["throughput"]["ratio"]["value"] == 0.5
+    (folder / "c.json").write_text('{"schema": "specdoctor.bench/1", "loads": []}')
+    shown = specdoctor("compare", "a.json", "c.json")
+    assert shown.exit_code == 2
+    assert "c.json: not a whole specdoctor.bench/1" in shown.stderr
+
+
 def test_what_is_no_measurement(specdoctor: Command, folder: Path) -> None:
     place = transcript(folder, "one", 20.0)
     other = folder / "notes.txt"

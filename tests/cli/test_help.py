@@ -16,7 +16,9 @@ from specdoctor.cli.main import app
 from specdoctor.core.events import RunSettings
 from tests.cli.conftest import Command
 
-COMMANDS = "demo doctor investigate replay review runs check checks playbooks probe triage breakeven compare".split()
+COMMANDS = (
+    "demo doctor investigate replay review runs check checks playbooks probe triage breakeven bench compare".split()
+)
 HELP_LIMIT_S = 0.3
 
 
