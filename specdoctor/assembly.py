@@ -385,11 +385,20 @@ def wiring(
     training: tuple[str, str] | None = None,
     choice: EngineChoice | None = None,
     method: str | None = None,
+    source: tuple[str, str] | None = None,
 ) -> WiringDocument:
     """A drafter's files judged against its target's. Raises CheckpointError and UsageError."""
     from specdoctor.app.wiring import judge_wiring
 
-    return judge_wiring(draft, target, checks=all_drafter_checks(), training=training, choice=choice, method=method)
+    return judge_wiring(
+        draft,
+        target,
+        checks=all_drafter_checks(),
+        training=training,
+        choice=choice,
+        method=method,
+        source=source,
+    )
 
 
 def _engines(wanted: str | None) -> tuple[Engine, ...]:

@@ -20,6 +20,7 @@ from specdoctor.drafter.pair import DrafterCheck, Pair
 from specdoctor.drafter.records.record import TrainingRecord
 from specdoctor.drafter.records.table import found_record, read_record
 from specdoctor.drafter.rules.table import ENGINES
+from specdoctor.drafter.source_rule import SourceRule, source_rule
 from specdoctor.drafter.trial import Trial, trial
 
 SCHEMA: Literal["specdoctor.wiring/1"] = "specdoctor.wiring/1"
@@ -90,8 +91,9 @@ def judge_wiring(
     training: tuple[str, str] | None = None,
     choice: EngineChoice | None = None,
     method: str | None = None,
+    source: tuple[str, str] | None = None,
 ) -> WiringDocument:
-    """Read both folders and judge. `training` is a record's name and text.
+    """Read both folders and judge. `training` is a record's name and text, `source` those of an engine's source file.
 
     Raises CheckpointError for files that are missing or damaged, UsageError for a training file that holds no record.
     """
@@ -102,7 +104,8 @@ def judge_wiring(
             f"{drafter.config_file}: {ENGINES[choice.name].title} does not serve EAGLE-3 from a GGUF file",
             next_step="name --engine llamacpp, or give the folder that the file was made from",
         )
-    pair = pair_of(drafter, base, training=training, choice=choice, method=method)
+    rule = source_rule(source[1], source[0]) if source is not None else None
+    pair = pair_of(drafter, base, training=training, choice=choice, method=method, source=rule)
     return document(pair, checks=checks, texts=dict([training] if training is not None else []))
 
 
@@ -113,12 +116,13 @@ def pair_of(
     training: tuple[str, str] | None,
     choice: EngineChoice | None,
     method: str | None,
+    source: SourceRule | None = None,
 ) -> Pair:
     """Drafter and target with their record and what the engine captures."""
     shape = target.shape()
     column = None
     if choice is not None and shape is not None and draft.is_eagle3:
-        column = column_for(choice, draft.config, shape)
+        column = column_for(choice, draft.config, shape, source=source)
     return Pair(
         draft=draft,
         target=target,

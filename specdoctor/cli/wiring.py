@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from specdoctor.app.wiring import Captured, WiringDocument, WiringFinding
     from specdoctor.drafter.comparison import EngineChoice
 
+LARGEST_SOURCE = 4 << 20
 DRAFT_HELP = "Folder of the drafter (config.json and .safetensors), or a GGUF file; here, or on a host as HOST:DIR."
 TRAINING_HELP = "What it was trained on, where it does not lie with the drafter: the trainer's run file or provenance."
 
@@ -48,6 +49,16 @@ def wiring(
     runner: Annotated[
         str | None,
         typer.Option("--runner", metavar="v1|v2", help="vLLM's model runner, if you know it.", show_default=False),
+    ] = None,
+    engine_source: Annotated[
+        str | None,
+        typer.Option(
+            "--engine-source",
+            metavar="FILE",
+            help="For a patched SGLang: the target's source below sglang/srt/models, here or as HOST:FILE; it is read, "
+            "not run.",
+            show_default=False,
+        ),
     ] = None,
     method: Annotated[
         str | None,
@@ -89,12 +100,20 @@ def wiring(
     from specdoctor.drafter.records.table import LARGEST_BYTES
 
     choice = chosen(engine, engine_version, runner)
+    if engine_source is not None and engine != "sglang":
+        raise UsageError("--engine-source is read for SGLang only", next_step="add --engine sglang")
     with hosts(
         targets_file=targets, accept_new=accept_new_host_key, ssh_config=ssh_config, ssh_transport=ssh
     ) as reachable:
         record = (training, reachable.text(training, limit=LARGEST_BYTES)) if training is not None else None
+        source = (engine_source, reachable.text(engine_source, limit=LARGEST_SOURCE)) if engine_source else None
         document = assembly.wiring(
-            reachable.files(draft), reachable.files(target), training=record, choice=choice, method=method
+            reachable.files(draft),
+            reachable.files(target),
+            training=record,
+            choice=choice,
+            method=method,
+            source=source,
         )
     if json:
         print_json(as_json(document))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from pydantic import JsonValue
@@ -11,6 +11,7 @@ from specdoctor.core.model import Frozen
 from specdoctor.drafter.rules.rule import Convention, Family, Rule, entry_from
 from specdoctor.drafter.states import at_entries
 
+Convert = Callable[[Sequence[int] | None], list[int]]
 AUX_SWITCH = "eagle_config.use_aux_hidden_state"
 
 
@@ -81,8 +82,13 @@ def configured(config: Mapping[str, Any]) -> tuple[Ids, ...]:
     return tuple(Ids(key=key, ids=ids) for key, ids in found if ids is not None)
 
 
-def captured(rule: Rule, config: Mapping[str, JsonValue], target: TargetShape) -> Capture:
-    """The states that a version with this rule takes for this drafter."""
+def captured(
+    rule: Rule, config: Mapping[str, JsonValue], target: TargetShape, *, convert: Convert | None = None
+) -> Capture:
+    """The states that a version with this rule takes for this drafter.
+
+    `convert` gives the entries for ids (None: no ids) where the engine's own source was read.
+    """
     family = _family(rule, target)
     found = _looked_up(rule, config)
     passed = next((one for one in configured(config) if found is None or one.key != found[0].key), None)
@@ -95,6 +101,8 @@ def captured(rule: Rule, config: Mapping[str, JsonValue], target: TargetShape) -
         convention = family.convention if family and family.convention else rule.convention
         by, reaches_end = _shift_of(convention, source.ids, target.layers)
         entries = [v + shift + by for v in source.ids]
+    if convert is not None:
+        entries = convert(source.ids if source is not None else None)
     return _taken(rule, entries, target, source=source, passed=passed, reaches_end=reaches_end)
 
 

@@ -13,6 +13,7 @@ from specdoctor.drafter.records.record import TrainingRecord
 from specdoctor.drafter.repair import repair
 from specdoctor.drafter.rules.rule import EngineRules, Rule, rule_for
 from specdoctor.drafter.rules.table import ENGINES
+from specdoctor.drafter.source_rule import SourceRule
 from specdoctor.drafter.states import entry_of, in_words
 
 CHECK = "layer-wiring"
@@ -40,19 +41,30 @@ class Column(Frozen):
     capture: Capture
     rule: Rule
     doubt: str = ""
+    source: str = ""
+    """The file of the engine in which the rule was read, where it was."""
 
     @property
     def states(self) -> tuple[str, ...] | None:
         return None if self.capture.fails or self.capture.missing else self.capture.states
 
 
-def column_for(choice: EngineChoice, config: Mapping[str, Any], target: TargetShape) -> Column | None:
-    """The states of one engine version; None when none of its rules is known for that version."""
+def column_for(
+    choice: EngineChoice, config: Mapping[str, Any], target: TargetShape, *, source: SourceRule | None = None
+) -> Column | None:
+    """The states of one engine version; None when none of its rules is known for that version.
+
+    `source` is the installed engine's own, which then decides what an id means. Raises CheckpointError for one that is
+    not understood.
+    """
     engine = ENGINES[choice.name]
     runner = choice.runner or engine.default_runner(choice.version)
     chosen = rule_for(engine, choice.version, runner)
     if chosen is None:
         return None
+    if source is not None:
+        own = captured(chosen.rule, config, target, convert=lambda ids: source.entries(ids, target.layers))
+        return Column(label=choice.label, choice=choice, capture=own, rule=chosen.rule, source=source.where)
     column = Column(
         label=choice.label,
         choice=choice,
@@ -125,7 +137,7 @@ def compare(
         return (_said("suggests", words, sources, decides=_deciding(column, record)),)
     if same:
         return (_said("silent", _sameness(column), sources),)
-    fix = repair(record.states, column.choice.name, column.choice.version, column.choice.runner, config, target)
+    fix = _fix(record, column, config, target)
     return (_said("supports", _difference(record.states, column), sources, fix=fix, explains=True),)
 
 
@@ -164,11 +176,17 @@ def _cannot(
     capture = column.capture
     lost = f"{in_words(capture.missing)} never captured" if capture.missing else ""
     claim = f"{column.label} cannot serve the configured ids {_ids(capture.source)}: {capture.fails or lost}"
-    fix = ""
-    if record is not None:
-        fix = repair(record.states, column.choice.name, column.choice.version, column.choice.runner, config, target)
+    fix = _fix(record, column, config, target) if record is not None else ""
     sources = (*(record.sources if record else ()), *cited)
     return _said("suggests" if column.doubt else "supports", claim, sources, fix=fix, explains=not column.doubt)
+
+
+def _fix(record: TrainingRecord, column: Column, config: Mapping[str, Any], target: TargetShape) -> str:
+    """What brings it right; of an engine with a rule of its own no ids are calculated."""
+    if column.source:
+        return f"name the ids that {column.source} turns into {in_words(record.states)}"
+    choice = column.choice
+    return repair(record.states, choice.name, choice.version, choice.runner, config, target)
 
 
 def _as_configured(column: Column) -> str:
@@ -177,6 +195,8 @@ def _as_configured(column: Column) -> str:
         said = f"{column.label} captures {in_words(capture.states)} for {capture.source.key} {_ids(capture.source)}"
     else:
         said = f"{column.label} captures its defaults, {in_words(capture.states)}"
+    if column.source:
+        said += f" (by its source, {column.source})"
     if capture.passed_over is not None:
         said += f" ({capture.passed_over.key} {_ids(capture.passed_over)} is not looked at)"
     return said
@@ -209,8 +229,9 @@ def _deciding(column: Column, record: TrainingRecord) -> str:
         return "settle the training record, or test the drafter alone on stored states in both wirings"
     if ENGINES[column.choice.name].runners and "runner" in column.doubt:
         return "see in the server's log which model runner it uses, or name it"
-    file = f" ({column.rule.file})" if column.rule.file else ""
-    return f"read the capture rule in the installed source{file}"
+    if column.choice.name == "sglang":
+        return "read the rule in the installed source: specdoctor wiring --engine-source HOST:.../sglang/srt/models/..."
+    return "read the capture rule in the installed source"
 
 
 def _cited(config: Mapping[str, Any], config_file: str, column: Column | None) -> tuple[Source, ...]:
