@@ -19,7 +19,7 @@ PIP := PIP_DISABLE_PIP_VERSION_CHECK=1 $(PY) -m pip --quiet --no-input --no-cach
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help setup demo test e2e chaos bench lint format docs docs-check replays check lock clean distclean
+.PHONY: help setup demo test e2e chaos calibrate bench lint format docs docs-check replays check lock clean distclean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-11s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -64,6 +64,9 @@ chaos: setup ## kill the controller and cut its link ROUNDS times in all phases 
 
 bench: setup ## print the benchmark table; never fails (ARGS="ssh" for some sections, QUICK=1 for a rough one)
 	@QUICK=$(QUICK) $(PY) -m benchmarks $(ARGS) || true
+
+calibrate: setup ## search random worlds on a virtual clock: launches, regret, prediction errors (ARGS="--worlds 5")
+	OPENBLAS_NUM_THREADS=1 $(PY) -m tests.calibration.calibrating $(ARGS)
 
 lint: setup ## ruff, formatting, import contracts, mypy --strict
 	$(VENV)/bin/ruff check

@@ -50,6 +50,19 @@ def likely_loss(belief: Forecast, *, seed: int = 0) -> float:
     return float((speeds.max(axis=1) - speeds[:, int(belief.mean.argmax())]).mean())
 
 
+def likeliest_rival(belief: Forecast, among: Sequence[DraftSetting], *, errors: float = 1.5) -> DraftSetting | None:
+    """The setting that may most easily beat no speculation; None if none would by `errors` standard errors."""
+    off = belief.settings.index(OFF)
+
+    def best_case(setting: DraftSetting) -> float:
+        at = belief.settings.index(setting)
+        variance = belief.covariance[at, at] + belief.covariance[off, off] - 2.0 * belief.covariance[at, off]
+        return float(belief.mean[at] - belief.mean[off] + errors * np.sqrt(max(variance, 0.0)))
+
+    rival = max(among, key=best_case, default=None)
+    return rival if rival is not None and best_case(rival) > 0.0 else None
+
+
 def chosen(belief: Forecast, among: Sequence[DraftSetting], *, noise: float = WITHIN_NOISE) -> DraftSetting:
     """The smallest setting within noise of the best; no speculation is the smallest of all, and stands for "off"."""
     speeds = {s: float(belief.mean[belief.settings.index(s)]) for s in (OFF, *among)}

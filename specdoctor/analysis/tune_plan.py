@@ -12,7 +12,7 @@ from specdoctor.analysis.interval import Estimate
 from specdoctor.analysis.launch_figures import LaunchFigures
 from specdoctor.analysis.launches import MeasuredLaunch
 from specdoctor.analysis.refusal import Refusal
-from specdoctor.analysis.search import WORTH_A_LAUNCH, chosen, worth_of_launches
+from specdoctor.analysis.search import WORTH_A_LAUNCH, chosen, likeliest_rival, worth_of_launches
 from specdoctor.core.model import Frozen
 
 Launches = Mapping[int, Sequence[MeasuredLaunch]]
@@ -40,6 +40,7 @@ def next_launch(
 
     First no speculation, then one long chain; then whatever is expected to add most to the throughput that is chosen
     in the end; then each winner anew, unless it was started after it had been chosen. One start is kept for that.
+    Where no speculation wins, what might still beat it is tried first.
     """
     left = most - made
     if left < 1:
@@ -69,6 +70,10 @@ def next_launch(
         concurrency, winner = next(iter(unconfirmed.items()))
         why = f"is it as fast as predicted at concurrency {concurrency}? It is the best by what is known"
         return _with_expectation(NextLaunch(setting=winner, why=why), launches, candidates, spread)
+    rival = _rival(launches, held, winners, candidates)
+    if rival is not None:
+        why = f"{rival.label} might still beat no speculation: it is tried before that is called the best"
+        return _with_expectation(NextLaunch(setting=rival, why=why), launches, candidates, spread)
     return NextLaunch(setting=None, why="no further start is expected to find a faster setting")
 
 
@@ -97,6 +102,22 @@ def _probe(launches: Launches, held: Mapping[int, Forecast], candidates: Sequenc
     if gain <= WORTH_A_LAUNCH:
         return None
     return NextLaunch(setting=best, why=f"expected to add {gain:.1%} to the throughput that is chosen in the end")
+
+
+def _rival(
+    launches: Launches,
+    held: Mapping[int, Forecast],
+    winners: Mapping[int, DraftSetting],
+    candidates: Sequence[DraftSetting],
+) -> DraftSetting | None:
+    """Where no speculation is winning: a setting that was never started and that may yet beat it."""
+    for concurrency, belief in held.items():
+        started = {m.figures.setting for m in launches[concurrency]}
+        fresh = [s for s in candidates if s not in started]
+        rival = likeliest_rival(belief, fresh) if winners[concurrency] == OFF else None
+        if rival is not None:
+            return rival
+    return None
 
 
 def _with_expectation(

@@ -55,7 +55,7 @@ def lab_up(hosts_of_file: dict[str, Practice], tmp_path_factory: pytest.TempPath
             host.stop()
             host = None
         if host is None:
-            host = Practice(world, tmp_path_factory.mktemp(world) / "host", scale=scale)
+            host = Practice(world, tmp_path_factory.mktemp(Path(world).stem) / "host", scale=scale)
             hosts_of_file[world] = host
             host.await_up()
         return host

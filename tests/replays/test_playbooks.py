@@ -6,6 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from specdoctor.analysis.draft_setting import OFF, chain, grid
+from specdoctor.analysis.forecast import Forecast, forecast
+from specdoctor.analysis.launches import measured_launches
 from specdoctor.app.investigation import investigate, resume, start
 from specdoctor.app.run import Run
 from specdoctor.assembly import playbook_at
@@ -85,6 +88,20 @@ def test_the_sweep_measures_each_length_once() -> None:
     assert len(benches) == len(set(benches))
     assert run.ledger.restored is True
     assert exit_code(found) in (0, 1)
+
+
+def test_two_chains_are_measured_and_the_others_follow() -> None:
+    run, found = replayed("tune-draft-length", "healthy")
+    assert exit_code(found) == 0, found
+    assert run.ledger.restored is True
+    rows = measured_launches(run.ledger, 1)
+    assert {m.figures.setting for m in rows} >= {OFF, chain(2), chain(8)}
+    belief = forecast([m.figures for m in rows], grid())
+    assert isinstance(belief, Forecast)
+    as_found = next(m for m in rows if m.as_found).figures
+    assert belief.of(as_found.setting).throughput.value == pytest.approx(as_found.throughput.value, rel=0.03)
+    between = [belief.of(chain(k)).cycle_ms for k in (2, 4, 6, 8)]
+    assert between == sorted(between)
 
 
 def test_without_permission_it_waits_and_nothing_is_touched() -> None:
