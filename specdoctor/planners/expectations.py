@@ -68,18 +68,17 @@ def _outcome(expectation: Expectation, playbook: Playbook, ledger: Ledger) -> Ou
             return Outcome(expected=f"verdict {words}", met=met, because=f"it is {reached.verdict}")
 
 
-def _measured(ledger: Ledger, label: str) -> Measurement | None:
-    """The latest benchmark of the launch with this label, at the concurrency of the run."""
-    concurrency = ledger.settings.concurrency
+def _measured(ledger: Ledger, label: str, concurrency: int) -> Measurement | None:
+    """The latest benchmark of the launch with this label, with so many clients."""
     if label == AS_FOUND:
         return ledger.measured("original", concurrency=concurrency)
     keys = [r.change.key for r in ledger.relaunches if r.change.label == label]
     return ledger.measured(keys[-1], concurrency=concurrency) if keys else None
 
 
-def _read(ledger: Ledger, label: str, metric: str) -> tuple[Estimate | None, str]:
+def _read(ledger: Ledger, label: str, metric: str, concurrency: int) -> tuple[Estimate | None, str]:
     """A figure of a launch with its evidence, or nothing and why."""
-    found = _measured(ledger, label)
+    found = _measured(ledger, label, concurrency)
     if found is None:
         return None, f"{label} was not measured"
     figures = {"throughput_tok_s": found.throughput, "accept_length": found.accept_length, "step_ms": found.step}
@@ -91,14 +90,16 @@ def _figure(e: FigureExpectation, ledger: Ledger) -> Outcome:
     against = f"that of {e.than}" if e.than is not None else f"{e.value:g}"
     slack = f", give or take {100 * e.tolerance:g} %" if e.tolerance else ""
     expected = f"{e.metric} of {e.of} {e.op} {against}{slack}"
-    figure, origin = _read(ledger, e.of, e.metric)
+    clients = e.concurrency or ledger.settings.concurrency
+    expected += f", {clients} clients" if e.concurrency else ""
+    figure, origin = _read(ledger, e.of, e.metric, clients)
     if figure is None:
         return Outcome(expected=expected, met=None, because=origin)
     evidence: tuple[str, ...] = (origin,)
     reference = e.value
     said = ""
     if e.than is not None:
-        other, other_origin = _read(ledger, e.than, e.metric)
+        other, other_origin = _read(ledger, e.than, e.metric, clients)
         if other is None:
             return Outcome(expected=expected, met=None, because=other_origin, evidence=evidence)
         evidence, reference, said = (*evidence, other_origin), other.value, f" against {other.with_unit()}"

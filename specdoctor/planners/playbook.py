@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from specdoctor.analysis.symptom import read_symptom
 from specdoctor.core.hypothesis import Prediction
 from specdoctor.core.launch import ORIGINAL, LaunchChange
 from specdoctor.core.ledger import Ledger
@@ -27,8 +28,8 @@ from specdoctor.core.moves import (
 )
 from specdoctor.core.ports import Briefing
 from specdoctor.core.server import SpecSetting
-from specdoctor.planners.experiments import OFF, remedy_change
-from specdoctor.planners.hypotheses import findings
+from specdoctor.planners.experiments import OFF, other_install_change, remedy_change
+from specdoctor.planners.hypotheses import excluded, findings
 from specdoctor.planners.playbook_schema import (
     AS_FOUND,
     BenchStep,
@@ -81,7 +82,8 @@ class PlaybookPlanner:
     def _opening(self, briefing: Briefing) -> list[Move]:
         """Faults that the checks found, and claims of later steps whose threshold is known by now."""
         ledger = briefing.ledger
-        moves = [m for m in findings(ledger) if ledger.by_key(m.key) is None]
+        told = read_symptom(ledger.settings.symptom)
+        moves = [m for m in (*findings(ledger), *excluded(ledger, told)) if ledger.by_key(m.key) is None]
         for step in self.playbook.steps:
             if isinstance(step, RelaunchStep) and ledger.by_key(hypothesis_key(step)) is None:
                 opened = self._stated(step, briefing)
@@ -200,6 +202,9 @@ def change_of(step: RelaunchStep, briefing: Briefing) -> LaunchChange | None:
         remedies = [o.remedy for o in briefing.ledger.observed(change.undo) if o.stance == "supports" and o.remedy]
         found = remedy_change(briefing, remedies[0]) if remedies else None
         return found.model_copy(update={"label": step.relaunch}) if found is not None else None
+    if change.other_install:
+        other = other_install_change(briefing)
+        return other.model_copy(update={"label": step.relaunch}) if other is not None else None
     if change.flags is not None or change.remove:
         flags = {flag: _values(value) for flag, value in (change.flags or {}).items()}
         return engine.change_flags(label=step.relaunch, set_flags=flags, remove_flags=change.remove)
@@ -227,6 +232,8 @@ def _values(value: str | int | float | tuple[str | int | float, ...] | None) -> 
 
 
 def _why_not(step: RelaunchStep, briefing: Briefing) -> str:
+    if step.change.other_install:
+        return "the targets file names no other_install"
     if step.change.undo is not None:
         return f"no check found {step.change.undo} with a change that undoes it"
     if briefing.scene is not None and briefing.scene.view.spec is None:

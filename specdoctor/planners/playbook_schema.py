@@ -75,9 +75,13 @@ class BenchStep(Frozen):
 
 
 class Change(Frozen):
-    """What a launch differs in from the server as found: exactly one of the four ways to say it."""
+    """What a launch differs in from the server as found: exactly one of the five ways to say it.
+
+    `other_install`: from the second installation of the engine that the targets file names.
+    """
 
     off: Literal[True] | None = None
+    other_install: Literal[True] | None = None
     undo: CauseId | None = None
     draft_steps: Annotated[int, Field(ge=1)] | None = None
     topk: Annotated[int, Field(ge=1)] | None = None
@@ -89,9 +93,10 @@ class Change(Frozen):
     def _one_way(self) -> Self:
         speculation = self.draft_steps is not None or self.topk is not None or self.draft_tokens is not None
         flags = self.flags is not None or bool(self.remove)
-        ways = sum((self.off is not None, self.undo is not None, speculation, flags))
+        ways = sum((self.off is not None, self.other_install is not None, self.undo is not None, speculation, flags))
         if ways != 1:
-            raise ValueError("needs one of: off, undo, draft_steps (with topk, draft_tokens), or flags (with remove)")
+            listed = "off, other_install, undo, draft_steps (with topk, draft_tokens), or flags (with remove)"
+            raise ValueError(f"needs one of: {listed}")
         if speculation and self.draft_steps is None:
             raise ValueError("topk and draft_tokens need draft_steps beside them")
         return self
@@ -146,7 +151,10 @@ STEPS: dict[str, type[Frozen]] = {
 
 
 class FigureExpectation(Frozen):
-    """A figure of one launch against a value or another launch; `tolerance` is the share by which it may be missed."""
+    """A figure of one launch against a value or another launch; `tolerance` is the share by which it may be missed.
+
+    `concurrency`: of the benchmarks with so many clients, where that is not the playbook's own number.
+    """
 
     metric: FigureName
     of: Label
@@ -154,6 +162,7 @@ class FigureExpectation(Frozen):
     value: FiniteFloat | None = None
     than: Label | None = None
     tolerance: Annotated[FiniteFloat, Field(ge=0, lt=1)] = 0.0
+    concurrency: Annotated[int, Field(ge=1)] | None = None
 
     @model_validator(mode="after")
     def _one_reference(self) -> Self:

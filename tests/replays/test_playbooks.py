@@ -21,7 +21,7 @@ from specdoctor.lab.world import World
 from specdoctor.planners.expectations import Outcome, exit_code, outcomes
 from specdoctor.planners.playbook import PlaybookPlanner
 from specdoctor.planners.playbook_schema import Playbook
-from tests.app.investigating import MemoryStore, run_of
+from tests.app.investigating import MemoryStore, run_of, settings_for
 
 PLAYBOOKS = Path(__file__).parents[2] / "playbooks"
 
@@ -30,7 +30,8 @@ def replayed(name: str, world: str, *, allow: Risk | None = None) -> tuple[Run, 
     """A shipped playbook carried out on a world, with what came of its expectations."""
     playbook = playbook_at(PLAYBOOKS / f"{name}.yaml")
     run = run_of(SimulatedHost(World.from_yaml(world), seed=3), planner=PlaybookPlanner(playbook))
-    start(run, settings_of(playbook, allow))
+    given = settings_of(playbook, allow)
+    start(run, given.model_copy(update={"other_install": settings_for(World.from_yaml(world)).other_install}))
     investigate(run, checkpoints=None)
     return run, outcomes(playbook, run.ledger)
 
@@ -102,6 +103,28 @@ def test_two_chains_are_measured_and_the_others_follow() -> None:
     assert belief.of(as_found.setting).throughput.value == pytest.approx(as_found.throughput.value, rel=0.03)
     between = [belief.of(chain(k)).cycle_ms for k in (2, 4, 6, 8)]
     assert between == sorted(between)
+
+
+@pytest.mark.parametrize(
+    ("name", "world"),
+    [
+        ("phantom-regression", "phantom-regression"),
+        ("verify-without-graphs", "graphs-off-in-verify"),
+        ("concurrency-crossover", "batch-crossover"),
+    ],
+)
+def test_a_playbook_holds_on_the_world_that_it_is_written_for(name: str, world: str) -> None:
+    run, found = replayed(name, world)
+    assert exit_code(found) == 0, found
+    assert run.ledger.restored is True
+    assert run.ledger.restarts == run.ledger.settings.max_restarts
+
+
+def test_without_a_second_installation_nothing_is_launched_for_it() -> None:
+    run, found = replayed("phantom-regression", "graphs-off-in-verify")
+    assert "the other installation" not in {r.change.label for r in run.ledger.relaunches}
+    assert exit_code(found) != 0
+    assert any("names no other_install" in note.text for note in run.ledger.notes)
 
 
 def test_without_permission_it_waits_and_nothing_is_touched() -> None:
