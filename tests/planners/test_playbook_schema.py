@@ -128,7 +128,7 @@ def test_three_faults_are_three_lines_with_place_and_key(tmp_path: Path) -> None
         (
             "{off: true}",
             "{off: true, draft_steps: 2}",
-            "13:5  steps[5].change  needs one of: off, other_install, undo, draft_steps (with topk, draft_tokens), or flags",
+            "13:5  steps[5].change  needs one of: off, other_install, undo, draft_steps",
         ),
         ("{off: true}", "{topk: 2}", "13:5  steps[5].change  topk and draft_tokens need draft_steps beside them"),
         (
