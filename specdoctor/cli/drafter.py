@@ -1,4 +1,4 @@
-"""specdoctor drafter: what figures of a drafter's training and service say, without a server."""
+"""specdoctor drafter: a drafter without its server: by itself, and what figures of its training and service say."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from specdoctor.cli import options as opt
+from specdoctor.cli.drafter_eval import evaluate
 from specdoctor.cli.output import print_json, print_text, width
 from specdoctor.core.errors import EXIT_INCONCLUSIVE, EXIT_OK, UsageError
 
@@ -14,7 +15,10 @@ if TYPE_CHECKING:
     from specdoctor.analysis.data_scale import Budget, Scale
     from specdoctor.analysis.offline_online import OfflineOnline, SameQuantity, Served
 
-app = typer.Typer(help="Figures of a drafter's training and service: the gap between them, and what more data brings.")
+app = typer.Typer(
+    no_args_is_help=True, help="A drafter without its server: by itself, against its training, and with more data."
+)
+app.command("eval")(evaluate)
 
 
 @app.command()

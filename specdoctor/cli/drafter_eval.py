@@ -1,0 +1,245 @@
+"""specdoctor drafter eval: a drafter by itself, on stored states."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from specdoctor.cli import options as opt
+from specdoctor.cli.output import print_json, print_text, width
+from specdoctor.core.errors import UsageError
+
+if TYPE_CHECKING:
+    from specdoctor.app.drafter_alone import EvalDocument, Fed
+    from specdoctor.app.model_files import ModelFiles
+
+_STATES = re.compile(r"\s*,\s*(?![^(]*\))")
+
+
+def evaluate(
+    draft: Annotated[str, typer.Option("--draft", metavar="DIR", help="Folder of the drafter.", show_default=False)],
+    states: Annotated[
+        Path,
+        typer.Option(
+            "--states",
+            metavar="FILE|DIR",
+            help="Stored tokens and states: .safetensors, .npz, .pt, .ckpt, or a folder of them.",
+            show_default=False,
+        ),
+    ],
+    training: Annotated[
+        str | None,
+        typer.Option(
+            "--training", metavar="FILE", help="What it was trained on: run file or provenance.", show_default=False
+        ),
+    ] = None,
+    target: Annotated[
+        str | None,
+        typer.Option(
+            "--target",
+            metavar="DIR",
+            help="Folder of the target: for its embedding and head, and its number of layers.",
+            show_default=False,
+        ),
+    ] = None,
+    feed: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--feed",
+            metavar="STATES",
+            help='Feed these, in this order, such as "embed,out(2),out(30)"; may be given several times.',
+            show_default=False,
+        ),
+    ] = None,
+    names: Annotated[
+        str | None,
+        typer.Option(
+            "--names",
+            metavar="STATES",
+            help="What the stored states are, for layouts that do not say it (SpecForge, speculators).",
+            show_default=False,
+        ),
+    ] = None,
+    engine: Annotated[
+        str | None,
+        typer.Option("--engine", metavar="NAME", help="Also feed it what this engine captures.", show_default=False),
+    ] = None,
+    engine_version: Annotated[
+        str | None, typer.Option("--engine-version", metavar="VERSION", help="Its version.", show_default=False)
+    ] = None,
+    runner: Annotated[
+        str | None, typer.Option("--runner", metavar="v1|v2", help="vLLM's model runner.", show_default=False)
+    ] = None,
+    draft_steps: Annotated[int, typer.Option("--draft-steps", metavar="K", help="Drafts a cycle.", min=1, max=64)] = 3,
+    ending: Annotated[
+        Literal["past", "cut"],
+        typer.Option(
+            "--ending",
+            metavar="past|cut",
+            help="Drafts beyond the end of an answer: made and counted (vLLM), or not made (llama.cpp).",
+        ),
+    ] = "past",
+    answer_tokens: Annotated[
+        int | None,
+        typer.Option("--answer-tokens", metavar="N", help="Replay so many tokens of each answer.", min=2),
+    ] = None,
+    search_wiring: Annotated[
+        bool, typer.Option("--search-wiring", help="Try every ordered choice of the stored states and rank them.")
+    ] = False,
+    states_to_try: Annotated[
+        str | None,
+        typer.Option("--states-to-try", metavar="STATES", help="Search among these only.", show_default=False),
+    ] = None,
+    max_files: Annotated[int, typer.Option("--max-files", metavar="N", help="Files of a folder to read.", min=1)] = 64,
+    json: opt.Json = False,
+) -> None:
+    """Test a drafter on stored states, without its engine.
+
+    Replays cycles as in service (a new chain after each bonus token), and feeds the text's own tokens as in training;
+    each figure has a 95 % interval from a bootstrap over the sequences. Everything is read and calculated here: a
+    pickle in a .pt file is never run.
+
+    \b
+    Examples:
+      specdoctor drafter eval --draft ./head --states states.safetensors --training run.yaml
+      specdoctor drafter eval --draft ./head --states states.safetensors --search-wiring
+      specdoctor drafter eval --draft ./head --target ./model --states dump/ --names "out(1),out(29),out(57)" \\
+          --engine sglang --engine-version 0.5.12 --draft-steps 5
+    """
+    from specdoctor.app.drafter_alone import as_json
+    from specdoctor.app.drafter_eval import Asked, eval_drafter
+    from specdoctor.cli.counting import counted
+    from specdoctor.cli.wiring import chosen
+    from specdoctor.drafter.records.table import LARGEST_BYTES
+
+    asked = Asked(
+        draft=_here(draft),
+        target=_here(target) if target is not None else None,
+        states=states,
+        training=(training, _text(training, LARGEST_BYTES)) if training is not None else None,
+        choice=chosen(engine, engine_version, runner),
+        feed=tuple(_states(words, "--feed") for words in feed or ()),
+        names=_states(names, "--names") if names else (),
+        to_try=_states(states_to_try, "--states-to-try", any_name=True) if states_to_try else (),
+        steps=draft_steps,
+        ending=ending,
+        answer_tokens=answer_tokens,
+        search=search_wiring,
+        most_files=max_files,
+    )
+    with counted("ordered choices") as progress:
+        found = eval_drafter(asked, progress=progress)
+    if json:
+        print_json(as_json(found))
+    else:
+        print_text(document_text(found))
+
+
+def _here(text: str) -> ModelFiles:
+    """A folder of this machine. Weights are read whole, so they are not fetched from a host."""
+    from specdoctor import assembly
+    from specdoctor.cli.places import HERE, place_of
+
+    place = place_of(text)
+    if place.host != HERE:
+        raise UsageError(
+            f"{text}: the weights are read whole, and are not fetched from a host",
+            next_step="copy the drafter here, or run specdoctor there",
+        )
+    return assembly.model_files(assembly.connect_host(HERE), place.path, label=place.label)
+
+
+def _text(path: str, limit: int) -> str:
+    try:
+        with Path(path).open("rb") as file:
+            raw = file.read(limit + 1)
+    except OSError as error:
+        raise UsageError(f"{path}: cannot be read: {error.strerror}", next_step="check --training") from error
+    if len(raw) > limit:
+        raise UsageError(f"{path}: more than {limit} bytes, no training record is", next_step="check --training")
+    return raw.decode("utf-8", errors="replace")
+
+
+def _states(words: str, option: str, *, any_name: bool = False) -> tuple[str, ...]:
+    from specdoctor.drafter.states import at_entry, entry_of
+
+    found = [word.strip() for word in _STATES.split(words) if word.strip()]
+    if any_name:
+        return tuple(found)
+    try:
+        return tuple(at_entry(entry_of(word)) for word in found)
+    except ValueError as error:
+        raise UsageError(f"{option}: {error}", next_step='such as "embed,out(2),out(30)"') from error
+
+
+def document_text(found: EvalDocument) -> str:
+    """For people: what was tested, one row a feeding, its steps, the search, what to mind."""
+    from specdoctor.render.layout import columns
+
+    parts = [_laid_out(_head_rows(found))]
+    header = ("fed with", "accept length in service", "cycles", "over all positions")
+    parts.append(columns(header, [_fed_row(fed) for fed in found.fed], width=width()))
+    for fed in found.fed:
+        label = fed.label + (f": {' '.join(fed.states)}" if fed.states else "")
+        steps = [
+            (str(s.step), _shown(s.forced), _shown(s.forced_in_vocabulary), _shown(s.own), f"{s.marginal:.3f}")
+            for s in fed.steps
+            if s.marginal is not None
+        ]
+        table = columns(("step", "forced", "forced, in vocab", "own, conditional", "marginal"), steps, width=width())
+        parts.append(f"{label}\n{table}")
+    if found.search is not None:
+        rows = [(" ".join(r.states), f"{r.accept_length:.3f}", f"{r.first_step:.3f}") for r in found.search.best]
+        parts.append(columns(("best of the search", "over all positions", "first step"), rows, width=width()))
+    return "\n\n".join([*parts, _laid_out(_end_rows(found))]).rstrip()
+
+
+def _head_rows(found: EvalDocument) -> list[tuple[str, str]]:
+    rows = [("draft", f"{found.draft} ({found.kind})")]
+    rows.append(("states", f"{found.layout}; {found.sequences} sequences, {found.answer_tokens} answer tokens"))
+    if found.states:
+        rows.append(("", " ".join(found.states)))
+    greedy = found.text_is_greedy
+    known = "not known" if greedy is None else f"{greedy:.1%} of the answer tokens"
+    rows.append(("greedy", f"{known} are the target's first choice"))
+    past = (
+        "drafts may run past the last token" if found.ending == "past" else "drafts are cut to the tokens that remain"
+    )
+    rows.append(("replay", f"{found.draft_steps} drafts a cycle; a new chain after each bonus token; {past}"))
+    return rows
+
+
+def _fed_row(fed: Fed) -> tuple[str, str, str, str]:
+    return fed.label, _shown(fed.accept_length), str(fed.cycles), _shown(fed.over_all_positions)
+
+
+def _end_rows(found: EvalDocument) -> list[tuple[str, str]]:
+    rows = []
+    if found.search is not None:
+        search = found.search
+        lead = "" if search.lead is None else f"ahead of the second by {search.lead}; "
+        said = "clear" if search.clear else "not clear: more sequences would tell"
+        rows.append(
+            ("search", f"{search.tried} ordered choices; first {' '.join(search.best[0].states)}; {lead}{said}")
+        )
+    rows.append(("figures", _FIGURES))
+    return rows + [("note", note) for note in found.notes]
+
+
+_FIGURES = (
+    "accept lengths include the bonus token: 1 + accepted / cycles, 95 % from a bootstrap over sequences; over all "
+    "positions is another quantity: a chain at every token, not only after bonus tokens"
+)
+
+
+def _shown(estimate: object) -> str:
+    return "-" if estimate is None else str(estimate)
+
+
+def _laid_out(rows: list[tuple[str, str]]) -> str:
+    from specdoctor.render.layout import labelled
+
+    return "\n".join(line for label, text in rows for line in labelled(label, text, label_width=10, width=width()))
