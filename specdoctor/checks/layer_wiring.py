@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from specdoctor.checks.reading import silent
+from specdoctor.checks.reading import log_source, silent
 from specdoctor.core.hypothesis import Observation, Prediction
 from specdoctor.core.ports import Scene
 from specdoctor.core.server import ServerView, Source
 from specdoctor.drafter.capture import TargetShape
 from specdoctor.drafter.checkpoint import Checkpoint
 from specdoctor.drafter.comparison import DECIDES, Column, EngineChoice, column_for, compare
+from specdoctor.drafter.logged import column_in_range, logged_column, said_entries
 from specdoctor.drafter.records.record import TrainingRecord
 from specdoctor.drafter.records.table import SUFFIXES, found_record
 from specdoctor.drafter.rules.table import ENGINES
@@ -75,9 +76,18 @@ def _shape(view: ServerView) -> TargetShape | None:
 
 
 def _column(view: ServerView, target: TargetShape) -> Column | None:
-    """What the version that runs captures; files that differ from its release leave a doubt."""
-    if view.version is None or view.engine not in ENGINES or view.draft_config is None:
+    """What is captured by the log, else by the rule of the version; files that differ from a release leave a doubt."""
+    if view.engine not in ENGINES or view.draft_config is None:
         return None
+    for notice in view.log.notices if view.log else ():
+        entries = said_entries(notice.text)
+        if entries is not None:
+            choice = EngineChoice(name=view.engine, version=view.version or view.version_range or "")
+            return logged_column(choice, entries, log_source(view, notice.line, notice.text), view.draft_config)
+    if view.version is None:
+        if view.version_range is None:
+            return None
+        return column_in_range(view.engine, view.version_range, view.draft_config, target)
     column = column_for(EngineChoice(name=view.engine, version=view.version), view.draft_config, target)
     if column is None or not view.version_doubts:
         return column

@@ -14,7 +14,7 @@ from specdoctor.drafter.repair import repair
 from specdoctor.drafter.rules.rule import EngineRules, Rule, rule_for
 from specdoctor.drafter.rules.table import ENGINES
 from specdoctor.drafter.source_rule import SourceRule
-from specdoctor.drafter.states import entry_of, in_words
+from specdoctor.drafter.states import at_entries, entry_of, in_words
 
 CHECK = "layer-wiring"
 CAUSE = "WIRE-1"
@@ -42,7 +42,8 @@ class Column(Frozen):
     rule: Rule
     doubt: str = ""
     source: str = ""
-    """The file of the engine in which the rule was read, where it was."""
+    """The file of the engine in which the rule was read, or the line of its log that names the states."""
+    logged: Source | None = None
 
     @property
     def states(self) -> tuple[str, ...] | None:
@@ -64,7 +65,9 @@ def column_for(
         return None
     if source is not None:
         own = captured(chosen.rule, config, target, convert=lambda ids: source.entries(ids, target.layers))
-        return Column(label=choice.label, choice=choice, capture=own, rule=chosen.rule, source=source.where)
+        return Column(
+            label=choice.label, choice=choice, capture=own, rule=chosen.rule, source=f"its source, {source.where}"
+        )
     column = Column(
         label=choice.label,
         choice=choice,
@@ -127,6 +130,12 @@ def compare(
         return (_said("suggests", words, cited, decides=decides),)
     if column.states is None:
         return (_cannot(column, cited, config, target, record),)
+    if column.logged is not None:
+        cited = (column.logged, *cited)
+        if record is None and _contradicted(column, config):
+            words = f"{_as_configured(column)}: in no numbering are these the states that the config names"
+            fix = f"make the engine read {written_key(config)}, or serve it with one that does"
+            return (_said("supports", words, cited, fix=fix, explains=True),)
     if record is None:
         return (_said("suggests", f"{_as_configured(column)}; nothing says what it was trained on", cited),)
     sources = (*record.sources, *cited)
@@ -181,10 +190,25 @@ def _cannot(
     return _said("suggests" if column.doubt else "supports", claim, sources, fix=fix, explains=not column.doubt)
 
 
+def _contradicted(column: Column, config: Mapping[str, Any]) -> bool:
+    """Whether what the log says is captured is neither the inputs nor the outputs of the layers that were named."""
+    ids = next(iter(configured(config)), None)
+    if ids is None:
+        return False
+    meant = [at_entries(sorted(v + shift for v in ids.ids if v + shift >= 0)) for shift in (0, 1)]
+    return tuple(column.capture.states) not in meant
+
+
+def written_key(config: Mapping[str, Any]) -> str:
+    """The key under which the layer ids stand."""
+    ids = next(iter(configured(config)), None)
+    return ids.key if ids is not None else "its layer ids"
+
+
 def _fix(record: TrainingRecord, column: Column, config: Mapping[str, Any], target: TargetShape) -> str:
     """What brings it right; of an engine with a rule of its own no ids are calculated."""
     if column.source:
-        return f"name the ids that {column.source} turns into {in_words(record.states)}"
+        return f"name the ids that this engine turns into {in_words(record.states)}"
     choice = column.choice
     return repair(record.states, choice.name, choice.version, choice.runner, config, target)
 
@@ -196,7 +220,7 @@ def _as_configured(column: Column) -> str:
     else:
         said = f"{column.label} captures its defaults, {in_words(capture.states)}"
     if column.source:
-        said += f" (by its source, {column.source})"
+        said += f" (by {column.source})"
     if capture.passed_over is not None:
         said += f" ({capture.passed_over.key} {_ids(capture.passed_over)} is not looked at)"
     return said

@@ -46,7 +46,7 @@ def test_without_terminal_and_permission_it_waits_and_can_go_on(lab: Practice, c
     assert lab.running() == found
     assert (started(client.events(), "bench"), started(client.events(), "relaunch")) == (0, 0)
     ended = client.shell(f"{going_on} --allow restart --json", within_s=200.0)
-    assert ended.code == 3, ended.err
+    assert ended.code == 0, ended.err
     assert ended.document["cost"]["restarts"] == 2
     check_put_back(lab, found, files)
     (snapshots,) = [e for e in client.events() if e["kind"] == "action.started" and e["what"] == "snapshot"]
@@ -81,11 +81,10 @@ def test_after_a_no_a_resume_asks_for_what_it_was_not_allowed(
     assert refusing.end()[0] == 3
     resuming = at_terminal("investigate", "--resume", client.run_id, "--allow", "load")
     assert resuming.answer(b"y\n") == "restart"
-    assert resuming.answer(b"n\n") == "restart"
     code, out = resuming.end()
-    assert code == 3
+    assert code == 0
     assert "2 restarts" in out
-    assert answers(client) == [(False, "once"), (True, "once"), (False, "once")]
+    assert answers(client) == [(False, "once"), (True, "once")]
     assert (started(client.events(), "relaunch"), started(client.events(), "restore")) == (1, 1)
     check_put_back(lab, found, files)
 
