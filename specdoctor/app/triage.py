@@ -9,6 +9,7 @@ from typing import Literal
 from pydantic import ConfigDict, Field, JsonValue
 
 from specdoctor.analysis.symptom import read_symptom
+from specdoctor.app.aux_layers import aux_layers
 from specdoctor.app.measuring import traffic_measurement
 from specdoctor.app.quoting import Quote, quoted
 from specdoctor.core.engine import Engine
@@ -192,7 +193,7 @@ def _missing(view: ServerView, verdict: Verdict, findings: Sequence[Finding]) ->
 
 def facts_of(view: ServerView) -> dict[str, JsonValue]:
     """The figures that the files give; what is not known is not in it."""
-    facts: dict[str, JsonValue] = {}
+    facts: dict[str, JsonValue] = aux_layers(view)
     if view.spec is not None:
         facts["draft_steps"] = view.spec.draft_steps
         if view.spec.on:
