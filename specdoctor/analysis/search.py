@@ -16,7 +16,7 @@ from specdoctor.core.model import Frozen
 
 WITHIN_NOISE = 0.005
 """Settings nearer than this to the best count as equal to it; the smallest of them is chosen."""
-WORTH_A_LAUNCH = 0.006
+WORTH_A_LAUNCH = 0.008
 """Expected gain in throughput below which another launch only costs downtime."""
 _DRAWS = 400
 _NUMBERS = 20

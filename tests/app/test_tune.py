@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from specdoctor.analysis.draft_setting import OFF
+from specdoctor.analysis.draft_setting import OFF, grid
 from specdoctor.app.investigation import investigate, start
 from specdoctor.app.run import Run
 from specdoctor.app.tune_outcome import TuneOutcome, earlier_outcome, outcome_of
@@ -20,17 +20,17 @@ from specdoctor.core.events import RunSettings
 from specdoctor.core.model import Risk
 from specdoctor.core.ports import Answer
 from specdoctor.lab.random_world import random_world
-from specdoctor.lab.simulation import SimulatedHost
 from specdoctor.lab.world import World
 from specdoctor.planners.tuning import TunePlanner
 from specdoctor.render.tuned import tune_document, tune_text
 from tests.app.investigating import MemoryStore, Scripted, run_of
+from tests.calibration.calibrating import RecordingHost, true_speed
 
 NEVER_PAYS, PAYS = 26, 10
 
 
 def search(world: World, *, answers: tuple[Answer, ...] = (), **settings: Any) -> Run:
-    host = SimulatedHost(world.model_copy(update={"history": ()}))
+    host = RecordingHost(world.model_copy(update={"history": ()}))
     run = run_of(host, planner=TunePlanner(), approver=Scripted(answers))
     given = {"planner": "tune", "allow": Risk.RESTART, "max_restarts": 7, "requests": 8, **settings}
     start(run, RunSettings.model_validate(given))
@@ -74,6 +74,22 @@ def test_a_winner_is_started_anew_after_it_was_chosen_and_its_line_can_be_pasted
     assert found.gain is not None
     assert found.gain.low > 1.0 or found.gain.value > 1.05
     assert f"--speculative-num-steps {found.best.draft_steps}" in outcome(run).launches[1]
+
+
+@pytest.mark.parametrize("seed", [NEVER_PAYS, PAYS])
+def test_what_is_chosen_is_within_two_percent_of_the_best_of_the_grid(seed: int) -> None:
+    run = searched(seed)
+    assert isinstance(run.operations, RecordingHost)
+    plan = run.operations.plan
+    assert plan is not None
+    world = run.operations.world
+    truth = {setting: true_speed(world, setting, plan) for setting in (OFF, *grid())}
+    (found,) = outcome(run).tuned.results
+    assert found.best is not None
+    assert truth[found.best] >= 0.98 * max(truth.values())
+    told = [p.throughput for p in found.predicted if p.setting in truth]
+    true = [truth[p.setting] for p in found.predicted if p.setting in truth]
+    assert sum(t.low <= speed <= t.high for t, speed in zip(told, true, strict=True)) >= 0.9 * len(truth)
 
 
 def test_each_launch_had_a_prediction_before_it() -> None:
