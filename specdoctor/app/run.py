@@ -100,7 +100,9 @@ class Run:
                 foreign = int(seen) if isinstance(seen, int | float) else None
                 break
         keeper = self.scene.view.keeper if self.scene else None
-        return Situation(keeper=keeper, foreign_requests=foreign, now=self.clock.now())
+        able = self.scene is None or self.scene.facts.host.runs_programs
+        unable = "" if able else "the host has no Python 3.6 or later, which this needs there"
+        return Situation(keeper=keeper, foreign_requests=foreign, now=self.clock.now(), unable=unable)
 
     def set_scene(self, facts: Facts) -> ServerView:
         """Read facts with every engine and choose the server under study.

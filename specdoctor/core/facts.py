@@ -43,6 +43,7 @@ class HostFacts(Raw):
     mem_total_kb: int | None = None
     mem_available_kb: int | None = None
     python: str = ""
+    runs_programs: bool = True
     interpreter: str = ""
     user: str = ""
     uid: int | None = None

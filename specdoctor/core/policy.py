@@ -4,19 +4,20 @@ from __future__ import annotations
 
 from specdoctor.core.ledger import Ledger
 from specdoctor.core.model import Frozen, Risk, Status
-from specdoctor.core.moves import Bench, Move, OpenHypothesis, Park, Relaunch, risk_of
+from specdoctor.core.moves import Bench, Move, OpenHypothesis, Park, Relaunch, Watch, risk_of
 from specdoctor.core.server import Keeper
 
 
 class Situation(Frozen):
     """What the policy needs to know beside the ledger: who keeps the server, and what traffic was last seen.
 
-    `foreign_requests` is None when nobody looked yet.
+    `foreign_requests` is None when nobody looked yet. `unable` says why no program of ours runs on the host, if so.
     """
 
     keeper: Keeper | None = None
     foreign_requests: int | None = None
     now: float = 0.0
+    unable: str = ""
 
 
 class Accepted(Frozen):
@@ -63,6 +64,11 @@ def _refusal(move: Move, ledger: Ledger, situation: Situation, risk: Risk) -> Re
                 why="only recorded facts are at hand, no server",
                 next_step="run specdoctor where it may log in, or try the line of the report by hand",
             )
+        case Watch() | Bench() | Relaunch() if situation.unable:
+            step = (
+                "name one (interpreter = /path/to/python3 in the target's settings), or look into its container (--via)"
+            )
+            return Refused(why=situation.unable, next_step=step, by_hand=True)
         case Relaunch():
             return _relaunch(move, ledger, situation) or _time(ledger, situation) or _traffic(ledger, situation)
         case Bench():

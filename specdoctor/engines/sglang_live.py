@@ -111,6 +111,8 @@ def _state(replies: Mapping[str, HttpReply], log: LogReading | None) -> State:
         return "running"
     if log is not None and (log.shutdown_line is not None or log.failure is not None):
         return "down"
+    if log is None and not replies:
+        return "running"  # nothing could be asked: what is there is taken for what it looks like
     return "running" if log is not None and log.ready_line is not None else "starting"
 
 

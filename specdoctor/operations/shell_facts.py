@@ -126,4 +126,5 @@ def _host_facts(host: dict[str, str], btime: float | None) -> HostFacts:
         load_1m=_seconds(load[0]) if load else None,
         mem_total_kb=_whole(host.get("mem_total_kb")),
         mem_available_kb=_whole(host.get("mem_available_kb")),
+        runs_programs=False,
     )

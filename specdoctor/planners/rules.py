@@ -81,7 +81,7 @@ class RulePlanner:
         return [Compute(basis="measured", why="what do the measured figures exclude?")]
 
     def _looking_on(self, ledger: Ledger) -> list[Move]:
-        if _done(ledger, "watch"):
+        if _done(ledger, "watch") or any(r.move == "watch" for r in ledger.standing_refusals):
             return []
         return [Watch(seconds=ledger.settings.watch_s, why="are others using this server, and what do they get?")]
 

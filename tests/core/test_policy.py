@@ -9,7 +9,7 @@ from specdoctor.core.hypothesis import Hypothesis, Prediction
 from specdoctor.core.launch import LaunchChange, LaunchOutcome
 from specdoctor.core.ledger import Ledger, fold
 from specdoctor.core.model import Risk
-from specdoctor.core.moves import Bench, Move, Relaunch, Restore, Snapshot
+from specdoctor.core.moves import Bench, Move, Relaunch, Restore, Snapshot, Watch
 from specdoctor.core.policy import Accepted, Refused, Situation, decide
 from specdoctor.core.server import Keeper
 
@@ -50,6 +50,9 @@ def test_putting_back_never_waits_for_a_yes() -> None:
         (Bench(), {}, QUIET.model_copy(update={"foreign_requests": 3}), "requests of others"),
         (Bench(launch_key="other"), {}, QUIET, "not the one to be measured"),
         (Relaunch(change=CHANGE), {}, QUIET, "open hypothesis"),
+        (MOVE, {}, QUIET.model_copy(update={"unable": "no Python there"}), "no Python there"),
+        (Bench(), {}, QUIET.model_copy(update={"unable": "no Python there"}), "no Python there"),
+        (Watch(), {}, QUIET.model_copy(update={"unable": "no Python there"}), "no Python there"),
     ],
 )
 def test_refusals_say_why(move: Move, settings: dict[str, object], situation: Situation, why: str) -> None:

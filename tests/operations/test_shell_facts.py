@@ -57,6 +57,7 @@ def test_every_shell_finds_the_server_and_tells_no_secret(place: Workplace, shel
     assert facts.host.boot_id
     assert facts.host.mem_total_kb
     assert "no Python" in facts.problems[0]
+    assert not facts.host.runs_programs
     assert len(facts.problems) == 1
 
 
