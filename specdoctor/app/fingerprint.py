@@ -28,8 +28,10 @@ _GPU_FIELDS = {
     "pcie.link.width.current": "gpu.pcie_width",
 }
 _UNSET = ("", "[N/A]", "N/A", "[Not Supported]")
-_CHANGES_BY_ITSELF = frozenset({"random_seed", "port", "host", "nccl_port", "dist_init_addr", "log_level"})
-"""Arguments that differ between starts or say nothing about speed."""
+_CHANGES_BY_ITSELF = frozenset(
+    {"internal_states", "random_seed", "port", "host", "nccl_port", "dist_init_addr", "log_level"}
+)
+"""Arguments that differ between starts or say nothing about speed, and what the scheduler reports of itself."""
 
 
 def fingerprint(

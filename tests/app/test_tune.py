@@ -149,6 +149,9 @@ def test_an_earlier_answer_in_the_same_state_is_found_and_no_other() -> None:
     assert same.cached
     assert same.run == run.id
     assert earlier(concurrencies=(1, 8)) is None
+    busy = {**run.scene.view.effective, "internal_states": [{"last_gen_throughput": 83.2}]}
+    later = run.scene.model_copy(update={"view": run.scene.view.model_copy(update={"effective": busy})})
+    assert earlier_outcome(run.store, later, settings, target=run.operations.target, engines=all_engines())
     other = run.scene.facts.host.model_copy(update={"boot_id": "another"})
     scene = run.scene.model_copy(update={"facts": run.scene.facts.model_copy(update={"host": other})})
     assert earlier_outcome(run.store, scene, settings, target=run.operations.target, engines=all_engines()) is None
