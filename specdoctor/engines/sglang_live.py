@@ -105,13 +105,13 @@ def _reply(replies: Mapping[str, HttpReply]) -> tuple[dict[str, JsonValue], str]
     return None
 
 
-def _state(replies: Mapping[str, HttpReply], log: LogReading | None) -> State:
+def _state(replies: Mapping[str, HttpReply], log: LogReading | None, *, blind: bool) -> State:
     statuses = [reply.status for reply in replies.values() if reply.status is not None]
     if any(status < 500 for status in statuses):
         return "running"
     if log is not None and (log.shutdown_line is not None or log.failure is not None):
         return "down"
-    if log is None and not replies:
+    if log is None and blind:
         return "running"  # nothing could be asked: what is there is taken for what it looks like
     return "running" if log is not None and log.ready_line is not None else "starting"
 
@@ -220,7 +220,7 @@ def _live_view(facts: Facts, process: ProcessFacts) -> tuple[ServerView, LogFact
 
     traits = traits_of(asked.values)
     parts = Parts(
-        state=_state(replies, reading),
+        state=_state(replies, reading, blind=not facts.host.runs_programs),
         asked=asked,
         asked_source=Source(where=where),
         cite_asked=cite,
