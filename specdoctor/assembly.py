@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from specdoctor.drafter.comparison import EngineChoice
     from specdoctor.drafter.pair import DrafterCheck
     from specdoctor.operations.custody import Custody
+    from specdoctor.operations.exporting import Exported, ExportOrder
     from specdoctor.planners.playbook_schema import Playbook
     from specdoctor.render.live import LiveConsole
     from specdoctor.store.mirrored import MirroredStore
@@ -376,6 +377,20 @@ def model_files(host: Host, path: str, *, label: str) -> ModelFiles:
     from specdoctor.app.model_files import ModelFiles
 
     return ModelFiles(host, path, label=label)
+
+
+def export_program(order: ExportOrder) -> str:
+    """The program that stores a target's states, as text to be run by hand."""
+    from specdoctor.operations.exporting import export_program as made
+
+    return made(order)
+
+
+def export_states(host: Host, python: str, order: ExportOrder, *, on_line: Callable[[str], None]) -> Exported:
+    """Have a host store a target's states. Raises TargetError."""
+    from specdoctor.operations.exporting import export_states as carried_out
+
+    return carried_out(host, python, order, on_line=on_line)
 
 
 def wiring(

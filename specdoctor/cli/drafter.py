@@ -8,6 +8,7 @@ import typer
 
 from specdoctor.cli import options as opt
 from specdoctor.cli.drafter_eval import evaluate
+from specdoctor.cli.drafter_export import export
 from specdoctor.cli.output import print_json, print_text, width
 from specdoctor.core.errors import EXIT_INCONCLUSIVE, EXIT_OK, UsageError
 
@@ -19,6 +20,7 @@ app = typer.Typer(
     no_args_is_help=True, help="A drafter without its server: by itself, against its training, and with more data."
 )
 app.command("eval")(evaluate)
+app.command()(export)
 
 
 @app.command()

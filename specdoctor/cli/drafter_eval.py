@@ -121,9 +121,9 @@ def evaluate(
         states=states,
         training=(training, _text(training, LARGEST_BYTES)) if training is not None else None,
         choice=chosen(engine, engine_version, runner),
-        feed=tuple(_states(words, "--feed") for words in feed or ()),
-        names=_states(names, "--names") if names else (),
-        to_try=_states(states_to_try, "--states-to-try", any_name=True) if states_to_try else (),
+        feed=tuple(states_of(words, "--feed") for words in feed or ()),
+        names=states_of(names, "--names") if names else (),
+        to_try=states_of(states_to_try, "--states-to-try", any_name=True) if states_to_try else (),
         steps=draft_steps,
         ending=ending,
         answer_tokens=answer_tokens,
@@ -163,7 +163,8 @@ def _text(path: str, limit: int) -> str:
     return raw.decode("utf-8", errors="replace")
 
 
-def _states(words: str, option: str, *, any_name: bool = False) -> tuple[str, ...]:
+def states_of(words: str, option: str, *, any_name: bool = False) -> tuple[str, ...]:
+    """States separated by commas. Raises UsageError for a word that names none, unless any name will do."""
     from specdoctor.drafter.states import at_entry, entry_of
 
     found = [word.strip() for word in _STATES.split(words) if word.strip()]

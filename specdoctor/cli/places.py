@@ -78,6 +78,11 @@ class Hosts:
         place = place_of(text)
         return assembly.model_files(self._host(place.host), place.path, label=place.label)
 
+    def place(self, text: str) -> tuple[Host, Place]:
+        """The host of a folder that a user wrote, and the folder. Raises UsageError, and what connecting raises."""
+        place = place_of(text)
+        return self._host(place.host), place
+
     def text(self, text: str, *, limit: int) -> str:
         """A small text file that a user wrote in the same way."""
         from specdoctor.core.errors import CheckpointError

@@ -26,6 +26,7 @@ pytestmark = [
     pytest.mark.timeout(1800),
     pytest.mark.skipif(not (SHARED / "tiny-eagle3").is_dir(), reason=f"the lab's models are not at {SHARED}"),
 ]
+TORCH_PYTHON = os.environ.get("SPECDOCTOR_TORCH_PYTHON", "")
 TRAINED, OFF1 = "out(1),out(3),out(5)", "out(0),out(2),out(4)"
 EARLY, MISSING = "out(0),out(1),out(2)", "out(1),out(3),out(4)"
 
@@ -115,3 +116,14 @@ def test_the_search_finds_what_it_was_trained_on(states: Path) -> None:
     assert search["best"][0]["states"] == ["out(1)", "out(3)", "out(5)"]
     assert search["clear"] is True
     assert search["best"][0]["accept_length"] > search["best"][1]["accept_length"] + 0.1
+
+
+@pytest.mark.skipif(not TORCH_PYTHON, reason="SPECDOCTOR_TORCH_PYTHON names no Python with torch and transformers")
+def test_states_exported_by_transformers_say_the_same(tmp_path: Path) -> None:
+    prompts, out = tmp_path / "prompts.json", tmp_path / "states.safetensors"
+    prompts.write_text(json.dumps(json.loads((SHARED / "prompts.json").read_text())[:8]))
+    command = [sys.executable, "-m", "specdoctor", "drafter", "export", "--model", str(SHARED / "tiny-target")]
+    more = ["--prompts", str(prompts), "--out", str(out), "--python", TORCH_PYTHON, "--ignore-eos", "--allow", "load"]
+    subprocess.run([*command, *more], check=True, capture_output=True)
+    fed = evaluated(out, "--feed", TRAINED)["fed"][0]
+    assert fed["accept_length"]["value"] == pytest.approx(3.071, abs=0.05)

@@ -24,6 +24,8 @@ STANDARD_LIBRARY = frozenset(
     token tokenize traceback types typing unicodedata urllib uuid warnings weakref xml zipfile zlib
     """.split()
 )
+# The one program that is refused where these are missing: it has the model calculated by them.
+NEEDS = {"export_states.py": {"torch", "transformers", "safetensors.torch"}}
 OWN = "specdoctor.remote"  # programs are made of parts, which are joined into one text before they are sent
 FUTURE_FEATURES = frozenset({"division", "print_function", "unicode_literals", "absolute_import", "generator_stop"})
 
@@ -86,7 +88,8 @@ def test_has_the_grammar_of_python_3_6(path: Path) -> None:
 
 @pytest.mark.parametrize("path", PROGRAMS, ids=name_of)
 def test_imports_only_the_old_standard_library(path: Path) -> None:
-    assert unknown_to_old_python(imports(ast.parse(path.read_text(encoding="utf-8")))) == set()
+    unknown = unknown_to_old_python(imports(ast.parse(path.read_text(encoding="utf-8"))))
+    assert unknown == NEEDS.get(name_of(path), set())
 
 
 def test_uses_nothing_newer_than_python_3_6() -> None:
