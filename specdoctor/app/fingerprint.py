@@ -29,7 +29,7 @@ _GPU_FIELDS = {
 }
 _UNSET = ("", "[N/A]", "N/A", "[Not Supported]")
 _CHANGES_BY_ITSELF = frozenset(
-    {"internal_states", "random_seed", "port", "host", "nccl_port", "dist_init_addr", "log_level"}
+    {"internal_states", "startup_time", "random_seed", "port", "host", "nccl_port", "dist_init_addr", "log_level"}
 )
 """Arguments that differ between starts or say nothing about speed, and what the scheduler reports of itself."""
 

@@ -149,7 +149,7 @@ def test_an_earlier_answer_in_the_same_state_is_found_and_no_other() -> None:
     assert same.cached
     assert same.run == run.id
     assert earlier(concurrencies=(1, 8)) is None
-    busy = {**run.scene.view.effective, "internal_states": [{"last_gen_throughput": 83.2}]}
+    busy = {**run.scene.view.effective, "internal_states": [{"last": 83.2}], "startup_time": {"s": 4.1}}
     later = run.scene.model_copy(update={"view": run.scene.view.model_copy(update={"effective": busy})})
     assert earlier_outcome(run.store, later, settings, target=run.operations.target, engines=all_engines())
     other = run.scene.facts.host.model_copy(update={"boot_id": "another"})
