@@ -129,9 +129,14 @@ def offline_online(trained: Sequence[float], runs: Sequence[Served]) -> OfflineO
 
     Raises FigureError for impossible figures.
     """
+    return compared(trained, served_rates(runs))
+
+
+def compared(trained: Sequence[float], rates: Sequence[float]) -> OfflineOnline:
+    """The same with the served conditional acceptance by position as given. Raises FigureError as above."""
     for position, rate in enumerate(trained, start=1):
         fraction(f"training accuracy of step {position}", rate)
-    served = chain_from_conditional(served_rates(runs))
+    served = chain_from_conditional(rates)
     wanted = held(trained, served.steps)
     pairs = zip(wanted.conditional, served.conditional, strict=True)
     positions = tuple(Position(position=i, trained=a, served=b) for i, (a, b) in enumerate(pairs, start=1))

@@ -241,6 +241,6 @@ def _shown(estimate: object) -> str:
 
 
 def _laid_out(rows: list[tuple[str, str]]) -> str:
-    from specdoctor.render.layout import labelled
+    from specdoctor.render.layout import labels
 
-    return "\n".join(line for label, text in rows for line in labelled(label, text, label_width=10, width=width()))
+    return labels(rows, label_width=10, width=width())

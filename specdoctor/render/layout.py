@@ -69,6 +69,13 @@ def labelled(label: str, text: str, *, label_width: int, width: int) -> list[str
     return [(pad(label, label_width) + beside[0]).rstrip(), *(" " * label_width + line for line in beside[1:])]
 
 
+def labels(rows: Sequence[tuple[str, str]], *, label_width: int, width: int) -> str:
+    """Rows of label and text, one below the other."""
+    return "\n".join(
+        line for label, text in rows for line in labelled(label, text, label_width=label_width, width=width)
+    )
+
+
 def columns(header: Sequence[str], rows: Sequence[Sequence[str]], *, width: int) -> str:
     """A table without lines; the last column is wrapped so that the whole fits `width`."""
     cells = [[one_line(c) for c in row] for row in (header, *rows)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -37,6 +38,10 @@ def test_more_data_by_two_readings_and_no_choice(specdoctor: Command) -> None:
         ("drafter", "gap", "--trained", "74.7", "--served", "1:1.6"),
         ("drafter", "gap", "--trained", "high", "--served", "1:1.6"),
         ("drafter", "gap", "--trained", "0.7", "--served", "1.6"),
+        ("drafter", "gap", "--trained", "0.7"),
+        ("drafter", "gap", "--trained", "0.7", "--served", "1:1.6", "--served-positions", "0.6"),
+        ("drafter", "gap", "--training-log", "missing.log", "--served", "1:1.6"),
+        ("drafter", "gap", "--trained", ",", "--served-positions", ","),
         DATA,
         (*DATA, "--wished", "0.5"),
     ],
@@ -46,3 +51,44 @@ def test_wrong_figures_are_one_message(specdoctor: Command, words: tuple[str, ..
     assert result.exit_code == 2
     assert "next" in result.stderr
     assert "Traceback" not in result.stderr
+
+
+def test_the_same_gap_from_a_log_and_from_positions(specdoctor: Command, folder: Path) -> None:
+    (folder / "train.log").write_text("step 9 train/acc_0: 0.747, train/acc_1: 0.67\n")
+    words = ("drafter", "gap", "--training-log", "train.log", "--served-positions", "0.60,0.20", "--json")
+    found: Any = document(specdoctor(*words))
+    assert [(p["trained"], round(p["served"], 3)) for p in found["positions"]] == [(0.747, 0.6), (0.67, 0.333)]
+    assert found["training"].startswith("acc of training data")
+    conditional: Any = document(specdoctor(*words[:-2], "0.60,0.333", "--positions-are", "conditional", "--json"))
+    assert conditional["served"]["accept_length"] == pytest.approx(1.8, abs=0.001)
+    plain: Any = document(
+        specdoctor("drafter", "gap", "--trained", "0.7", "--served", "1:0.6", "--without-bonus", "--json")
+    )
+    assert plain["served"]["accept_length"] == pytest.approx(1.6)
+
+
+def test_unlike_quantities_are_named(specdoctor: Command) -> None:
+    text = " ".join(specdoctor(*GAP).stdout.split())
+    assert "74.7% in training against 11.9% (or 6.0%) in service compares different quantities" in text
+    assert "0.747 -> 0.600 at the first position and 0.670 -> 0.333 at the second" in text
+
+
+def test_the_learning_curve_of_the_own_recipe_goes_first(specdoctor: Command) -> None:
+    words = (*DATA, "--to", "74000", "--point", "9250:1.82", "--point", "18500:1.91")
+    result = specdoctor(*words)
+    text = " ".join(result.stdout.split())
+    assert result.exit_code == 0
+    assert "a doubling, least squares over log2(samples), 3 trainings of one recipe" in text
+    assert "2.09" in text
+    found: Any = document(specdoctor(*words, "--json"))
+    assert found["curve"]["expected"]["value"] == pytest.approx(2.09, abs=0.001)
+    far = specdoctor(*words[:-6], "--to", "500000", *words[-4:])
+    assert (far.exit_code, "doublings beyond the largest training" in " ".join(far.stdout.split())) == (3, True)
+    two = specdoctor(*DATA, "--to", "74000", "--point", "9250:1.82")
+    assert (two.exit_code, "needs three sizes" in two.stdout) == (3, True)
+    assert specdoctor(*DATA, "--to", "74000", "--point", "9250").exit_code == 2
+
+
+def test_a_budget_beyond_reach_is_said_in_words(specdoctor: Command) -> None:
+    text = " ".join(specdoctor(*DATA, "--wished", "2.6").stdout.split())
+    assert "158,260 to more than a billion samples" in text
