@@ -21,7 +21,9 @@ if TYPE_CHECKING:
 
 SCHEMA: Literal["specdoctor.drafter-eval/1"] = "specdoctor.drafter-eval/1"
 MOST_CHOICES = 5000
-CLEAR_OF_FIRST = 8
+BEST_SHOWN = 8
+MATERIAL = 0.05
+"""A difference in accuracy below this is within what texts and rounding do."""
 Progress = Callable[[int, int], None]
 
 
@@ -66,8 +68,23 @@ class Search(Frozen):
 
     tried: int
     best: tuple[Ranked, ...]
+    reaching: tuple[tuple[str, ...], ...]
     lead: Estimate | None
     clear: bool
+
+
+class AsTrained(Frozen):
+    """Whether the accuracy of the training is back, at the first step. `short` feedings are below it beyond doubt.
+
+    `found` are the choices of a search that reach it, the best first, `found_of` all that were tried.
+    """
+
+    accuracy: float
+    restored: tuple[str, ...]
+    unclear: tuple[str, ...]
+    short: tuple[str, ...]
+    found: tuple[tuple[str, ...], ...] = ()
+    found_of: int = 0
 
 
 class EvalDocument(Frozen):
@@ -87,6 +104,7 @@ class EvalDocument(Frozen):
     ending: Literal["past", "cut"]
     fed: tuple[Fed, ...]
     search: Search | None
+    as_trained: AsTrained | None
     notes: tuple[str, ...]
 
 
@@ -204,7 +222,14 @@ def share(pairs: Sequence[tuple[int, int]], what: str) -> Estimate | None:
 
 
 def searched(
-    head: Head, texts: Sequence[Text], names: Sequence[str], *, steps: int, known: Bools | None, progress: Progress
+    head: Head,
+    texts: Sequence[Text],
+    names: Sequence[str],
+    *,
+    steps: int,
+    known: Bools | None,
+    trained: float | None,
+    progress: Progress,
 ) -> Search:
     """Every ordered choice of the stored states. Raises UsageError when there are too few, or too many to try."""
     from specdoctor.drafter.alone.search import choices, search
@@ -230,10 +255,38 @@ def searched(
                 accept_length=one.accept_length,
                 first_step=one.first_right / one.first_judged if one.first_judged else 0.0,
             )
-            for one in found[:CLEAR_OF_FIRST]
+            for one in found[:BEST_SHOWN]
+        ),
+        reaching=tuple(
+            one.states
+            for one in found
+            if trained is not None and one.first_right >= (trained - MATERIAL) * max(one.first_judged, 1)
         ),
         lead=lead,
         clear=lead is not None and lead.low > 0.0,
+    )
+
+
+def as_trained(accuracy: float, fed: Sequence[Fed], search: Search | None) -> AsTrained:
+    """The first step's agreement of each feeding against the accuracy that the trainer reported for it.
+
+    Trainers differ in whether tokens outside a reduced vocabulary count; the kinder reading is taken.
+    """
+    words: dict[str, list[str]] = {"restored": [], "unclear": [], "short": []}
+    floor = accuracy - MATERIAL
+    for one in fed:
+        first = one.steps[0].forced_in_vocabulary or one.steps[0].forced
+        if first is None or first.value < floor <= first.high:
+            words["unclear"].append(one.label)
+        else:
+            words["restored" if first.value >= floor else "short"].append(one.label)
+    return AsTrained(
+        accuracy=accuracy,
+        restored=tuple(words["restored"]),
+        unclear=tuple(words["unclear"]),
+        short=tuple(words["short"]),
+        found=search.reaching if search is not None else (),
+        found_of=search.tried if search is not None else 0,
     )
 
 

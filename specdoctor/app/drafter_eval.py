@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from specdoctor.app.drafter_alone import EvalDocument, Feeding, Progress, evaluate, searched
+from specdoctor.app.drafter_alone import EvalDocument, Feeding, Progress, as_trained, evaluate, searched
 from specdoctor.app.dump_reading import MOST_FILES, read_dumps
 from specdoctor.app.local_weights import read_local, weights_of
 from specdoctor.app.model_files import ModelFiles
@@ -46,6 +46,7 @@ class Asked:
     steps: int = 3
     ending: Ending = "past"
     answer_tokens: int | None = None
+    trained_accuracy: float | None = None
     search: bool = False
     most_files: int = MOST_FILES
 
@@ -60,6 +61,7 @@ def eval_drafter(asked: Asked, *, progress: Progress) -> EvalDocument:
     dumps = _dumps(asked, names)
     drafter, head, known = _drafter(draft, target, dumps)
     texts, notes = _texts(asked, dumps, target)
+    _within(texts, head.embedding.count if head is not None else _rows_of(drafter))
     if record is not None and record.doubt:
         notes.append(f"the training record is in doubt: {record.doubt}")
     stored = tuple(dict.fromkeys(state for text in texts for state in text.states))
@@ -70,7 +72,9 @@ def eval_drafter(asked: Asked, *, progress: Progress) -> EvalDocument:
         if head is None:
             raise UsageError("--search-wiring: a standalone model is fed tokens only", next_step="leave it out")
         wanted = asked.to_try or stored
-        found = searched(head, texts, wanted, steps=asked.steps, known=known, progress=progress)
+        found = searched(
+            head, texts, wanted, steps=asked.steps, known=known, trained=asked.trained_accuracy, progress=progress
+        )
     return EvalDocument(
         draft=draft.folder,
         kind="standalone" if head is None else "eagle3",
@@ -83,8 +87,25 @@ def eval_drafter(asked: Asked, *, progress: Progress) -> EvalDocument:
         ending=asked.ending,
         fed=fed,
         search=found,
+        as_trained=None if asked.trained_accuracy is None else as_trained(asked.trained_accuracy, fed, found),
         notes=tuple(notes),
     )
+
+
+def _rows_of(drafter: Drafting) -> int:
+    from specdoctor.drafter.alone.llama import Llama
+
+    return drafter.embedding.count if isinstance(drafter, Llama) else sys.maxsize
+
+
+def _within(texts: Sequence[Text], vocabulary: int) -> None:
+    """Raises UsageError for a token that the embedding does not know: the states are of another target."""
+    largest = max(int(text.tokens.max()) for text in texts)
+    if largest >= vocabulary:
+        raise UsageError(
+            f"the stored text has token {largest}, the embedding {vocabulary} rows: states of another target?",
+            next_step="export the states of the target that this drafter is for",
+        )
 
 
 _TOKENS_ONLY = Feeding(label="tokens only", states=())
@@ -225,7 +246,7 @@ def _feedings(
     stored: tuple[str, ...],
 ) -> list[Feeding]:
     """What it was trained on, what an engine captures, what was named; without any of these the dump's own order."""
-    found = [Feeding(label="as named", states=states) for states in asked.feed]
+    found = [Feeding(label=" ".join(states), states=states) for states in asked.feed]
     if record is not None:
         found.append(Feeding(label="trained on", states=record.states))
     if asked.choice is not None:

@@ -13,7 +13,7 @@ from specdoctor.cli.output import print_json, print_text, width
 from specdoctor.core.errors import UsageError
 
 if TYPE_CHECKING:
-    from specdoctor.app.drafter_alone import EvalDocument, Fed
+    from specdoctor.app.drafter_alone import AsTrained, EvalDocument, Fed
     from specdoctor.app.model_files import ModelFiles
 
 _STATES = re.compile(r"\s*,\s*(?![^(]*\))")
@@ -73,6 +73,17 @@ def evaluate(
     runner: Annotated[
         str | None, typer.Option("--runner", metavar="v1|v2", help="vLLM's model runner.", show_default=False)
     ] = None,
+    trained_accuracy: Annotated[
+        float | None,
+        typer.Option(
+            "--trained-accuracy",
+            metavar="A",
+            help="What the trainer reported for the first step; says which states restore it.",
+            min=0.0,
+            max=1.0,
+            show_default=False,
+        ),
+    ] = None,
     draft_steps: Annotated[int, typer.Option("--draft-steps", metavar="K", help="Drafts a cycle.", min=1, max=64)] = 3,
     ending: Annotated[
         Literal["past", "cut"],
@@ -127,6 +138,7 @@ def evaluate(
         steps=draft_steps,
         ending=ending,
         answer_tokens=answer_tokens,
+        trained_accuracy=trained_accuracy,
         search=search_wiring,
         most_files=max_files,
     )
@@ -184,7 +196,8 @@ def document_text(found: EvalDocument) -> str:
     header = ("fed with", "accept length in service", "cycles", "over all positions")
     parts.append(columns(header, [_fed_row(fed) for fed in found.fed], width=width()))
     for fed in found.fed:
-        label = fed.label + (f": {' '.join(fed.states)}" if fed.states else "")
+        states = " ".join(fed.states)
+        label = fed.label if states in ("", fed.label) else f"{fed.label}: {states}"
         steps = [
             (str(s.step), _shown(s.forced), _shown(s.forced_in_vocabulary), _shown(s.own), f"{s.marginal:.3f}")
             for s in fed.steps
@@ -226,8 +239,20 @@ def _end_rows(found: EvalDocument) -> list[tuple[str, str]]:
         rows.append(
             ("search", f"{search.tried} ordered choices; first {' '.join(search.best[0].states)}; {lead}{said}")
         )
+    if found.as_trained is not None:
+        rows.append(("trained", _as_trained(found.as_trained)))
     rows.append(("figures", _FIGURES))
     return rows + [("note", note) for note in found.notes]
+
+
+def _as_trained(found: AsTrained) -> str:
+    parts = [f"{found.accuracy:g} at the first step"]
+    for word, labels in (("restored by", found.restored), ("unclear:", found.unclear), ("not by", found.short)):
+        parts += [f"{word} {', '.join(labels)}"] if labels else []
+    if found.found_of:
+        named = "; ".join(" ".join(states) for states in found.found[:4])
+        parts.append(f"{len(found.found)} of {found.found_of} choices reach it" + (f": {named}" if named else ""))
+    return "; ".join(parts)
 
 
 _FIGURES = (

@@ -94,7 +94,18 @@ def test_the_search_names_the_states(specdoctor: Command, tmp_path: Path, states
     best = [ranked["states"][1] for ranked in found["search"]["best"]]
     assert best[:2] == ["out(2)", "out(2)"]
     assert "out(2)" not in best[2:]
-    shown = specdoctor(*words, "--feed", "out(1),out(2),out(5)", "--search-wiring").stdout
+    accuracy = ("--trained-accuracy", "0.9")
+    wrong = ("--feed", "out(2),out(1),out(5)")
+    restored = document(
+        specdoctor(*words, "--feed", "out(1),out(2),out(5)", *wrong, *accuracy, "--search-wiring", "--json")
+    )
+    assert restored["as_trained"]["found"] == [["out(1)", "out(2)", "out(5)"], ["out(5)", "out(2)", "out(1)"]]
+    assert (restored["as_trained"]["restored"], restored["as_trained"]["short"]) == (
+        ["out(1) out(2) out(5)"],
+        ["out(2) out(1) out(5)"],
+    )
+    shown = specdoctor(*words, *wrong, *accuracy, "--search-wiring").stdout
+    assert "0.9 at the first step; not by out(2) out(1) out(5); 2 of 6 choices reach it" in " ".join(shown.split())
     assert "6 ordered choices" in " ".join(shown.split())
     assert "over all positions is another quantity" in " ".join(shown.split())
     assert max(map(len, shown.splitlines())) <= 80

@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from specdoctor.core.errors import CheckpointError
 from specdoctor.drafter.alone.arrays import Floats, Table, viewed, widened
@@ -214,7 +216,8 @@ def test_drafts_beyond_the_stored_text_are_not_counted() -> None:
         ({"d2t": np.full(DRAFTED, VOCAB, dtype=np.int64)}, "leads to token"),
         ({"d2t": np.zeros(3, dtype=np.int64)}, "d2t has 3 entries"),
         ({"fc.weight": drawn(1, H, 3 * WIDTH + 1)}, "no whole number of states"),
-        ({"midlayer.self_attn.q_proj.weight": drawn(1, 5, 2 * H)}, "q_proj has 5 rows"),
+        ({"midlayer.self_attn.q_proj.weight": drawn(1, 5, 2 * H)}, r"q_proj.weight is \[5, 24\], by config.json"),
+        ({"midlayer.self_attn.q_proj.bias": drawn(1, 3)}, "q_proj.bias is"),
         ({"lm_head.weight": None}, "no lm_head.weight"),
         ({"norm.weight": None}, "no tensor norm.weight"),
         ({"midlayer.self_attn.kv_a_proj_with_mqa.weight": drawn(1, 3, 3)}, "MLA"),
@@ -224,6 +227,23 @@ def test_what_does_not_fit_together_is_said(change: dict[str, Any], said: str) -
     tensors = {name: tensor for name, tensor in (head_tensors() | change).items() if tensor is not None}
     with pytest.raises(CheckpointError, match=said):
         head(tensors)
+
+
+@given(name=st.sampled_from(sorted(head_tensors())), axis=st.integers(0, 1), by=st.integers(-3, 3), flat=st.booleans())
+def test_a_tensor_of_another_shape_is_refused_by_name(name: str, axis: int, by: int, flat: bool) -> None:
+    """A head whose tensors do not fit each other ends in a message, never in a calculation."""
+    tensors = head_tensors()
+    shape = list(tensors[name].shape)
+    axis %= len(shape)
+    rows_of_head = name == "lm_head.weight" and axis == 0
+    shape[axis] += by
+    changed = np.resize(tensors[name], math.prod(shape) if flat else shape)
+    if changed.shape == tensors[name].shape:
+        return
+    with pytest.raises(CheckpointError) as caught:
+        head(tensors | {name: changed})
+    said = str(caught.value)
+    assert (name.split(".")[-2] if "." in name else name) in said or rows_of_head or "inner" in said or "mlp" in said
 
 
 def test_states_of_another_number_or_width_are_refused() -> None:

@@ -145,19 +145,28 @@ def head_of(weights: Weights, config: Mapping[str, Any], *, embedding: Rows | No
             f"{where}: the drafter has no embedding of its own, and the target's was not given",
             next_step="add --target DIR, or states that were exported with the embedding",
         )
-    lm_head = weights.maybe("lm_head.weight")
-    if lm_head is None and target_head is not None:
+    hidden = size(config, "hidden_size", where)
+    if rows.width != hidden:
+        raise CheckpointError(
+            f"{where}: the embedding is {rows.width} wide, the drafter {hidden}",
+            next_step="give the drafter's own embedding, or the folder of its own target",
+        )
+    lm_head = weights.shaped((None, hidden), "lm_head.weight") if weights.has("lm_head.weight") else None
+    if lm_head is None and target_head is not None and target_head.width == hidden:
         lm_head = target_head.all()
     if lm_head is None:
         raise CheckpointError(f"{where}: it has no lm_head.weight, and the target's was not given", next_step=_TARGET)
     count = size(config, "num_hidden_layers", where, default=1)
     names = [("midlayer", "layers.0"), *((f"layers.{n}", f"midlayer.{n}") for n in range(1, count))]
-    layers = tuple(decoder_layer(weights, config, *prefixes) for prefixes in names)
+    layers = tuple(
+        decoder_layer(weights, config, *prefixes, fed=None if number else 2 * hidden)
+        for number, prefixes in enumerate(names)
+    )
     return Head(
         fusion=_fusion(weights, config, eps),
         layers=layers,
-        hidden_norm=weights.need("midlayer.hidden_norm.weight", "layers.0.hidden_norm.weight"),
-        norm=weights.need("norm.weight"),
+        hidden_norm=weights.shaped((hidden,), "midlayer.hidden_norm.weight", "layers.0.hidden_norm.weight"),
+        norm=weights.shaped((hidden,), "norm.weight"),
         lm_head=lm_head,
         target_ids=_target_ids(weights, len(lm_head), rows.count),
         embedding=rows,
@@ -182,17 +191,16 @@ def _fusion(weights: Weights, config: Mapping[str, Any], eps: float) -> Fusion:
         )
     eagle = config.get("eagle_config")
     before = bool(config.get("norm_before_fc") or (isinstance(eagle, Mapping) and eagle.get("norm_before_fc")))
-    parts = [weights.maybe(f"fc_norm.{n}.weight") for n in range(fc.shape[1] // width)]
-    parts = parts if config.get("fc_norm") or config.get("use_aux_norm") else []
-    if not parts and config.get("use_aux_norm"):
-        parts = [weights.maybe(f"aux_norm_{place}.weight") for place in ("low", "mid", "high")]
+    names = [(f"fc_norm.{n}.weight", f"aux_norm_{place}.weight") for n, place in enumerate(("low", "mid", "high"))]
+    asked = bool(config.get("fc_norm") or config.get("use_aux_norm"))
+    parts = tuple(weights.shaped((width,), *both) for both in names[: fc.shape[1] // width]) if asked else ()
     return Fusion(
         fc=fc,
-        bias=weights.maybe("fc.bias"),
+        bias=weights.shaped((hidden,), "fc.bias") if weights.has("fc.bias") else None,
         width=width,
         eps=eps,
-        whole_norm=weights.need("input_norm.weight") if before else None,
-        part_norms=tuple(part for part in parts if part is not None),
+        whole_norm=weights.shaped((fc.shape[1],), "input_norm.weight") if before else None,
+        part_norms=parts,
     )
 
 

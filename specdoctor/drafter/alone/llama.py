@@ -77,12 +77,18 @@ def llama_of(weights: Weights, config: Mapping[str, Any], architectures: tuple[s
     if embedding is None:
         weights.need("embed_tokens.weight")
         raise AssertionError("unreachable")
-    head = weights.maybe("lm_head.weight")
+    hidden = size(config, "hidden_size", weights.where)
+    head = weights.shaped((None, hidden), "lm_head.weight") if weights.has("lm_head.weight") else None
+    if embedding.width != hidden:
+        raise CheckpointError(
+            f"{weights.where}: the embedding is {embedding.width} wide, config.json says {hidden}",
+            next_step="the configuration is that of another checkpoint",
+        )
     count = size(config, "num_hidden_layers", weights.where)
     return Llama(
         embedding=embedding,
         layers=tuple(decoder_layer(weights, config, f"layers.{n}") for n in range(count)),
-        norm=weights.need("norm.weight"),
+        norm=weights.shaped((hidden,), "norm.weight"),
         lm_head=embedding.all() if head is None or config.get("tie_word_embeddings") else head,
         eps=float(config.get("rms_norm_eps", 1e-6)),
     )

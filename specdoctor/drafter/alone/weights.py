@@ -51,8 +51,24 @@ class Weights:
             )
         return found
 
+    def shaped(self, shape: tuple[int | None, ...], *names: str) -> Floats:
+        """A tensor of this shape (None: any extent). Raises CheckpointError when it is missing or of another one."""
+        found = self.need(*names)
+        if len(found.shape) != len(shape) or any(w not in (None, h) for w, h in zip(shape, found.shape, strict=True)):
+            wanted = ", ".join("any" if extent is None else str(extent) for extent in shape)
+            raise CheckpointError(
+                f"{self.where}: {names[0]} is {list(found.shape)}, by config.json it should be [{wanted}]",
+                next_step="the configuration is that of another checkpoint, or a file is damaged",
+            )
+        return found
+
     def table(self, *names: str) -> Table | None:
+        """Rows of a matrix; None where it is not there. Raises CheckpointError for what is no matrix."""
         found = self.find(*names)
+        if found is not None and found[0].ndim != 2:
+            raise CheckpointError(
+                f"{self.where}: {names[0]} is {list(found[0].shape)}, not rows of numbers", next_step="re-export it"
+            )
         return None if found is None else Table(*found)
 
 
@@ -66,8 +82,10 @@ def size(config: Mapping[str, Any], key: str, where: str, *, default: int | None
     return value
 
 
-def decoder_layer(weights: Weights, config: Mapping[str, Any], *names: str) -> Layer:
+def decoder_layer(weights: Weights, config: Mapping[str, Any], *names: str, fed: int | None = None) -> Layer:
     """One Llama-type layer; `names` are the prefixes under which it may be found, such as `midlayer` or `layers.0`.
+
+    `fed` is the width of what its attention sees, the hidden size unless said.
 
     Raises CheckpointError for an attention or an activation of another kind, missing tensors, and sizes that disagree.
     """
@@ -80,32 +98,51 @@ def decoder_layer(weights: Weights, config: Mapping[str, Any], *names: str) -> L
     if act not in ("silu", "swish"):
         raise CheckpointError(f"{weights.where}: activation {act!r} is not calculated here", next_step="silu is")
     eps = float(config.get("rms_norm_eps", 1e-6))
+    hidden = size(config, "hidden_size", weights.where)
 
-    def need(part: str) -> Floats:
-        return weights.need(*(f"{name}.{part}.weight" for name in names))
+    def shaped(part: str, *shape: int | None) -> Floats:
+        return weights.shaped(shape, *(f"{name}.{part}.weight" for name in names))
 
+    gate = shaped("mlp.gate_proj", None, hidden)
     return Layer(
-        attention=_attention(weights, config, names, eps),
-        mlp=Mlp(gate=need("mlp.gate_proj"), up=need("mlp.up_proj"), down=need("mlp.down_proj")),
-        input_norm=need("input_layernorm"),
-        post_norm=need("post_attention_layernorm"),
+        attention=_attention(weights, config, names, eps, fed or hidden),
+        mlp=Mlp(
+            gate=gate, up=shaped("mlp.up_proj", len(gate), hidden), down=shaped("mlp.down_proj", hidden, len(gate))
+        ),
+        input_norm=shaped("input_layernorm", hidden),
+        post_norm=shaped("post_attention_layernorm", hidden),
         eps=eps,
     )
 
 
-def _attention(weights: Weights, config: Mapping[str, Any], names: tuple[str, ...], eps: float) -> Attention:
+def _attention(weights: Weights, config: Mapping[str, Any], names: tuple[str, ...], eps: float, fed: int) -> Attention:
     heads = size(config, "num_attention_heads", weights.where)
     kv_heads = size(config, "num_key_value_heads", weights.where, default=heads)
-    q, k, v, o = (weights.need(*(f"{n}.self_attn.{part}_proj.weight" for n in names)) for part in "qkvo")
-    head_dim = size(config, "head_dim", weights.where, default=len(q) // heads)
-    if len(q) != heads * head_dim or len(k) != kv_heads * head_dim or len(v) != len(k) or heads % kv_heads:
+    hidden = size(config, "hidden_size", weights.where)
+    head_dim = size(config, "head_dim", weights.where, default=max(hidden // heads, 1))
+    if heads % kv_heads or head_dim % 2:
         raise CheckpointError(
-            f"{weights.where}: q_proj has {len(q)} rows and k_proj {len(k)}, config.json speaks of {heads} and "
-            f"{kv_heads} heads of {head_dim}",
-            next_step="the configuration is that of another checkpoint",
+            f"{weights.where}: config.json speaks of {heads} heads of {head_dim} over {kv_heads} of keys, "
+            "which does not divide",
+            next_step="the configuration is that of another checkpoint, or damaged",
         )
-    biases = [weights.maybe(*(f"{n}.self_attn.{part}_proj.bias" for n in names)) for part in "qkv"]
-    norms = [weights.maybe(*(f"{n}.self_attn.{part}_norm.weight" for n in names)) for part in "qk"]
+    rows = {"q": heads * head_dim, "k": kv_heads * head_dim, "v": kv_heads * head_dim}
+
+    def names_of(part: str, kind: str) -> list[str]:
+        return [f"{name}.self_attn.{part}_{kind}" for name in names]
+
+    q, k, v = (weights.shaped((rows[part], fed), *names_of(part, "proj.weight")) for part in "qkv")
+    o = weights.shaped((hidden, rows["q"]), *names_of("o", "proj.weight"))
+    biases = [
+        weights.shaped((rows[part],), *names_of(part, "proj.bias"))
+        for part in "qkv"
+        if weights.has(*names_of(part, "proj.bias"))
+    ]
+    norms = [
+        weights.shaped((head_dim,), *names_of(part, "norm.weight"))
+        for part in "qk"
+        if weights.has(*names_of(part, "norm.weight"))
+    ]
     return Attention(
         q=q,
         k=k,
@@ -115,10 +152,6 @@ def _attention(weights: Weights, config: Mapping[str, Any], names: tuple[str, ..
         kv_heads=kv_heads,
         rope=rope_of(config, head_dim, weights.where),
         eps=eps,
-        biases=(biases[0], biases[1], biases[2]) if None not in map(_there, biases) else None,  # type: ignore[arg-type]
-        head_norms=(norms[0], norms[1]) if None not in map(_there, norms) else None,  # type: ignore[arg-type]
+        biases=(biases[0], biases[1], biases[2]) if len(biases) == 3 else None,
+        head_norms=(norms[0], norms[1]) if len(norms) == 2 else None,
     )
-
-
-def _there(array: Floats | None) -> bool | None:
-    return None if array is None else True
