@@ -173,6 +173,95 @@ def test_chains_beside_each_other_are_the_chains_one_by_one(config: dict[str, An
             assert judged.right[row, step] == (by_itself == tokens[base + 1 + step])
 
 
+LATENT = {"qk_nope_head_dim": 5, "qk_rope_head_dim": 4, "v_head_dim": 7, "q_lora_rank": 8, "kv_lora_rank": 9}
+
+
+def latent_tensors() -> dict[str, Any]:
+    found = {name: tensor for name, tensor in head_tensors().items() if ".self_attn." not in name}
+    shapes = {
+        "q_a_proj": (8, 2 * H),
+        "q_a_layernorm": (8,),
+        "q_b_proj": (HEADS * 9, 8),
+        "kv_a_proj_with_mqa": (13, 2 * H),
+        "kv_a_layernorm": (9,),
+        "kv_b_proj": (HEADS * 12, 9),
+        "o_proj": (H, HEADS * 7),
+    }
+    return found | {
+        f"midlayer.self_attn.{name}.weight": drawn(60 + n, *shape) for n, (name, shape) in enumerate(shapes.items())
+    }
+
+
+class PlainLatent(Plain):
+    """Latent attention as its paper defines it: pairs of neighbours are turned, the turned key is one for all heads."""
+
+    def pairs_turned(self, x: Any, position: int) -> Any:
+        out = np.empty_like(x)
+        for i in range(2):
+            angle = position * 100.0 ** (-2 * i / 4)
+            a, b = x[2 * i], x[2 * i + 1]
+            out[2 * i] = a * math.cos(angle) - b * math.sin(angle)
+            out[2 * i + 1] = b * math.cos(angle) + a * math.sin(angle)
+        return out
+
+    def attended(self, seen: Any, position: int, cache: list[tuple[Any, Any]]) -> Any:
+        w = {name.split(".")[2]: t for name, t in self.t.items() if ".self_attn." in name}
+        asked = w["q_b_proj"] @ self.normed(w["q_a_proj"] @ seen, w["q_a_layernorm"])
+        down = w["kv_a_proj_with_mqa"] @ seen
+        up = w["kv_b_proj"] @ self.normed(down[:9], w["kv_a_layernorm"])
+        turned = self.pairs_turned(down[9:], position)
+        cache.append(
+            (
+                [np.concatenate([up[h * 12 : h * 12 + 5], turned]) for h in range(HEADS)],
+                [up[h * 12 + 5 : (h + 1) * 12] for h in range(HEADS)],
+            )
+        )
+        heads = []
+        for h in range(HEADS):
+            query = asked[h * 9 : (h + 1) * 9]
+            query = np.concatenate([query[:5], self.pairs_turned(query[5:], position)])
+            scores = np.array([query @ ks[h] for ks, _ in cache]) / math.sqrt(9)
+            share = np.exp(scores - scores.max())
+            heads.append(sum(s * vs[h] for s, (_, vs) in zip(share / share.sum(), cache, strict=True)))
+        return w["o_proj"] @ np.concatenate(heads)
+
+    def normed(self, x: Any, weight: Any) -> Any:
+        return x / np.sqrt(np.mean(x * x) + 1e-5) * weight
+
+    def step(self, state: Any, token: int, position: int, caches: list[list[tuple[Any, Any]]]) -> tuple[Any, int]:
+        embedded = self.norm(EMBEDDING[token].astype(np.float64), "midlayer.input_layernorm.weight")
+        normed = self.norm(state, "midlayer.hidden_norm.weight")
+        residual = state + self.attended(np.concatenate([embedded, normed]), position, caches[0])
+        inner = self.norm(residual, "midlayer.post_attention_layernorm.weight")
+        gate, up = (self.t[f"midlayer.mlp.{part}_proj.weight"] @ inner for part in ("gate", "up"))
+        residual = residual + self.t["midlayer.mlp.down_proj.weight"] @ (gate / (1 + np.exp(-gate)) * up)
+        draft = int(np.argmax(self.t["lm_head.weight"] @ self.norm(residual, "norm.weight")))
+        return residual, draft + int(self.t["d2t"][draft])
+
+
+def test_latent_attention_chain_by_chain() -> None:
+    tensors = latent_tensors()
+    drafter, plain = head(tensors, **LATENT), PlainLatent(tensors, LATENT)
+    tokens = np.random.default_rng(8).integers(0, VOCAB, 11)
+    features = drafter.fusion.fused([drawn(20 + n, len(tokens), WIDTH) for n in range(3)])
+    chains = drafter.begin(tokens, features)
+    drafted = []
+    for _ in range(4):
+        drafted.append(drafter.proposed(chains))
+        drafter.go_on(chains, drafted[-1])
+    for start in range(len(tokens) - 1):
+        assert [int(d[start]) for d in drafted] == plain.chain(features, tokens, start + 1, 4, forced=False)
+    yarn = {
+        "type": "yarn",
+        "factor": 32.0,
+        "mscale": 1.0,
+        "mscale_all_dim": 1.0,
+        "original_max_position_embeddings": 4096,
+    }
+    stretched = head(tensors, **LATENT, rope_scaling=yarn).layers[0].attention
+    assert stretched.scale == pytest.approx(9**-0.5 * (0.1 * math.log(32.0) + 1.0) ** 2)
+
+
 def test_a_norm_over_the_whole_input_of_fc_is_the_same_in_parts() -> None:
     tensors = head_tensors() | {"input_norm.weight": drawn(9, 3 * WIDTH)}
     drafter = head(tensors, norm_before_fc=True)
@@ -220,7 +309,7 @@ def test_drafts_beyond_the_stored_text_are_not_counted() -> None:
         ({"midlayer.self_attn.q_proj.bias": drawn(1, 3)}, "q_proj.bias is"),
         ({"lm_head.weight": None}, "no lm_head.weight"),
         ({"norm.weight": None}, "no tensor norm.weight"),
-        ({"midlayer.self_attn.kv_a_proj_with_mqa.weight": drawn(1, 3, 3)}, "MLA"),
+        ({"midlayer.self_attn.kv_a_proj_with_mqa.weight": drawn(1, 3, 3)}, "no usable qk_nope_head_dim"),
     ],
 )
 def test_what_does_not_fit_together_is_said(change: dict[str, Any], said: str) -> None:

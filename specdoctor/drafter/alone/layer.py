@@ -6,6 +6,8 @@ many positions side by side, each chain sees the text up to its start and, of th
 
 from __future__ import annotations
 
+import math
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -46,42 +48,30 @@ class Place:
     last: Ints
 
 
-@dataclass(frozen=True)
-class Attention:
-    """Grouped-query attention. Weights are [out, in]; `biases` and `head_norms` are what some families add."""
+class Attending(ABC):
+    """Attention with a memory; each kind says how queries, keys and values are made, and how scores are scaled."""
 
-    q: Floats
-    k: Floats
-    v: Floats
     o: Floats
-    heads: int
-    kv_heads: int
-    rope: Rope
-    eps: float
-    biases: tuple[Floats, Floats, Floats] | None = None
-    head_norms: tuple[Floats, Floats] | None = None
+
+    @property
+    @abstractmethod
+    def scale(self) -> float: ...
+
+    @abstractmethod
+    def projected(self, x: Floats, positions: Ints) -> tuple[Floats, Floats, Floats]:
+        """q [rows, heads, dim], k [rows, kv heads, dim], v [rows, kv heads, any], turned to their positions."""
 
     def over_text(self, x: Floats, place: Place) -> tuple[Floats, Memory]:
         """Attention within a text: x [positions, in] -> [positions, hidden], and the memory for chains."""
-        q, k, v = self._projected(x, place.positions)
+        q, k, v = self.projected(x, place.positions)
         memory = Memory(keys=k, values=v)
         return self._attended(q, place.last, memory), memory
 
     def along_chain(self, x: Floats, place: Place, memory: Memory) -> Floats:
         """Attention of one more draft of each chain: x [chains, in]; its keys and values join the memory."""
-        q, k, v = self._projected(x, place.positions)
+        q, k, v = self.projected(x, place.positions)
         memory.own.append((k, v))
         return self._attended(q, place.last, memory)
-
-    def _projected(self, x: Floats, positions: Ints) -> tuple[Floats, Floats, Floats]:
-        flat = [x @ weight.T for weight in (self.q, self.k, self.v)]
-        if self.biases is not None:
-            flat = [part + bias for part, bias in zip(flat, self.biases, strict=True)]
-        q = flat[0].reshape(len(x), self.heads, -1)
-        k, v = (part.reshape(len(x), self.kv_heads, -1) for part in flat[1:])
-        if self.head_norms is not None:
-            q, k = rms_norm(q, self.head_norms[0], self.eps), rms_norm(k, self.head_norms[1], self.eps)
-        return self.rope.turn(q, positions), self.rope.turn(k, positions), v
 
     def _attended(self, q: Floats, last: Ints, memory: Memory) -> Floats:
         """Softmax attention in portions of rows, so that a long text does not fill the machine."""
@@ -92,10 +82,9 @@ class Attention:
         return np.concatenate(parts) @ self.o.T
 
     def _portion(self, q: Floats, last: Ints, memory: Memory, rows: slice) -> Floats:
-        count, _, dim = q.shape
-        group = self.heads // self.kv_heads
-        scale = np.float32(dim**-0.5)
-        asked = q.reshape(count, self.kv_heads, group, dim).transpose(1, 2, 0, 3)  # kv, group, rows, dim
+        count, heads, dim = q.shape
+        kv_heads, scale = memory.keys.shape[1], np.float32(self.scale)
+        asked = q.reshape(count, kv_heads, heads // kv_heads, dim).transpose(1, 2, 0, 3)  # kv, group, rows, dim
         seen = int(last.max(initial=-1)) + 1
         keys, values = memory.keys[:seen].transpose(1, 2, 0), memory.values[:seen].transpose(1, 0, 2)
         scores = asked @ keys[:, None] * scale  # kv, group, rows, text
@@ -110,8 +99,38 @@ class Attention:
         if memory.own:
             spoken = np.stack([v[rows] for _, v in memory.own], axis=-2)  # rows, kv, drafts, dim
             out += (weights[..., seen:].transpose(2, 0, 1, 3) @ spoken).transpose(1, 2, 0, 3)
-        result: Floats = out.transpose(2, 0, 1, 3).reshape(count, self.heads * dim).astype(np.float32)
+        result: Floats = out.transpose(2, 0, 1, 3).reshape(count, -1).astype(np.float32)
         return result
+
+
+@dataclass(frozen=True)
+class Attention(Attending):
+    """Grouped-query attention. Weights are [out, in]; `biases` and `head_norms` are what some families add."""
+
+    q: Floats
+    k: Floats
+    v: Floats
+    o: Floats
+    heads: int
+    kv_heads: int
+    rope: Rope
+    eps: float
+    biases: tuple[Floats, Floats, Floats] | None = None
+    head_norms: tuple[Floats, Floats] | None = None
+
+    @property
+    def scale(self) -> float:
+        return 1.0 / math.sqrt(len(self.q) // self.heads)
+
+    def projected(self, x: Floats, positions: Ints) -> tuple[Floats, Floats, Floats]:
+        flat = [x @ weight.T for weight in (self.q, self.k, self.v)]
+        if self.biases is not None:
+            flat = [part + bias for part, bias in zip(flat, self.biases, strict=True)]
+        q = flat[0].reshape(len(x), self.heads, -1)
+        k, v = (part.reshape(len(x), self.kv_heads, -1) for part in flat[1:])
+        if self.head_norms is not None:
+            q, k = rms_norm(q, self.head_norms[0], self.eps), rms_norm(k, self.head_norms[1], self.eps)
+        return self.rope.turn(q, positions), self.rope.turn(k, positions), v
 
 
 @dataclass(frozen=True)
@@ -130,7 +149,7 @@ class Mlp:
 class Layer:
     """Attention and feed-forward with their norms. The first layer of an EAGLE-3 head forms its input elsewhere."""
 
-    attention: Attention
+    attention: Attending
     mlp: Mlp
     input_norm: Floats
     post_norm: Floats

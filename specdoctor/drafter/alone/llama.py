@@ -10,9 +10,10 @@ import numpy as np
 
 from specdoctor.core.errors import CheckpointError
 from specdoctor.drafter.alone.arrays import Floats, Ints, Rows
+from specdoctor.drafter.alone.decoder import decoder_layer
 from specdoctor.drafter.alone.drafting import Chains
 from specdoctor.drafter.alone.layer import Layer, Memory, Place, rms_norm
-from specdoctor.drafter.alone.weights import Weights, decoder_layer, size
+from specdoctor.drafter.alone.weights import Weights, size
 
 ARCHITECTURES = ("LlamaForCausalLM", "MistralForCausalLM", "Qwen2ForCausalLM", "Qwen3ForCausalLM")
 
