@@ -39,7 +39,6 @@ if TYPE_CHECKING:
     from specdoctor.transports.ssh_keys import AskPassphrase
 
 CHECKS = "specdoctor.checks"
-DRAFTER_CHECKS = "specdoctor.drafter.checks"
 ENGINES = "specdoctor.engines"
 TRANSCRIPTS = "transcripts"
 CHECKPOINTS = "checkpoints.db"
@@ -86,7 +85,9 @@ def all_engines() -> tuple[Engine, ...]:
 
 def all_drafter_checks() -> tuple[DrafterCheck, ...]:
     """Every check of a drafter's files, sorted by name."""
-    return tuple(sorted(_exposed(DRAFTER_CHECKS, "check"), key=lambda check: str(check.name)))
+    from specdoctor.drafter.every import every_check
+
+    return every_check()
 
 
 def open_store(*, database: Path | None = None, transcripts: Path | None = None) -> MirroredStore:

@@ -5,17 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from specdoctor.checks.reading import log_source, silent
+from specdoctor.checks.drafter_pair import column_in_force, record_beside, target_shape
+from specdoctor.checks.reading import silent
 from specdoctor.core.hypothesis import Observation, Prediction
 from specdoctor.core.ports import Scene
-from specdoctor.core.server import ServerView, Source
-from specdoctor.drafter.capture import TargetShape
-from specdoctor.drafter.checkpoint import Checkpoint
-from specdoctor.drafter.comparison import DECIDES, Column, EngineChoice, column_for, compare
-from specdoctor.drafter.logged import column_in_range, logged_column, said_entries
-from specdoctor.drafter.records.record import TrainingRecord
-from specdoctor.drafter.records.table import SUFFIXES, found_record
-from specdoctor.drafter.rules.table import ENGINES
+from specdoctor.core.server import Source
+from specdoctor.drafter.comparison import DECIDES, compare
 
 
 class LayerWiring:
@@ -33,15 +28,15 @@ class LayerWiring:
         where = f"{view.draft_path}/config.json"
         if view.draft_config is None:
             return _undecided("the drafter's config.json was not read")
-        target = _shape(view)
+        target = target_shape(view)
         if target is None:
             return _undecided("the target's config.json was not read", Source(where=where))
         found = compare(
-            _column(view, target),
+            column_in_force(view, target),
             config=config,
             config_file=where,
             target=target,
-            record=_record(scene, target),
+            record=record_beside(scene, target),
         )
         return tuple(_as_hypothesis(o) for o in found)
 
@@ -67,42 +62,6 @@ def _undecided(said: str, *sources: Source) -> tuple[Observation, ...]:
             decided_by="read",
         ),
     )
-
-
-def _shape(view: ServerView) -> TargetShape | None:
-    if view.target_config is None:
-        return None
-    return Checkpoint(folder="", config_file="", config=dict(view.target_config)).shape()
-
-
-def _column(view: ServerView, target: TargetShape) -> Column | None:
-    """What is captured by the log, else by the rule of the version; files that differ from a release leave a doubt."""
-    if view.engine not in ENGINES or view.draft_config is None:
-        return None
-    for notice in view.log.notices if view.log else ():
-        entries = said_entries(notice.text)
-        if entries is not None:
-            choice = EngineChoice(name=view.engine, version=view.version or view.version_range or "")
-            return logged_column(choice, entries, log_source(view, notice.line, notice.text), view.draft_config)
-    if view.version is None:
-        if view.version_range is None:
-            return None
-        return column_in_range(view.engine, view.version_range, view.draft_config, target)
-    column = column_for(EngineChoice(name=view.engine, version=view.version), view.draft_config, target)
-    if column is None or not view.version_doubts:
-        return column
-    return column.model_copy(update={"doubt": column.doubt or view.version_doubts[0]})
-
-
-def _record(scene: Scene, target: TargetShape) -> TrainingRecord | None:
-    """The training record among the files that lie with the drafter."""
-    folder = f"{scene.view.draft_path}/"
-    texts = {
-        name: file.text
-        for name, file in scene.facts.files.items()
-        if name.startswith(folder) and name.endswith(SUFFIXES) and file.text is not None
-    }
-    return found_record(texts, draft_config=scene.view.draft_config or {}, target=target)
 
 
 check = LayerWiring()

@@ -12,6 +12,7 @@ import random
 from collections.abc import Sequence
 
 from specdoctor.lab.engine_types import Resolved
+from specdoctor.lab.tensors import drafts_lead_astray
 from specdoctor.lab.world import Acceptance, Conditionals, World
 
 # Gauss-Hermite nodes and weights for a standard normal variable, five points.
@@ -38,6 +39,8 @@ def conditionals_of(resolved: Resolved, world: World) -> Conditionals:
     if draft is None or draft.acceptance is None:
         return _CHANCE
     if resolved.args.get("speculative_draft_load_format") == "dummy":
+        return _RANDOM_HEAD
+    if drafts_lead_astray(draft):
         return _RANDOM_HEAD
     accept = draft.acceptance
     kinds = {"EAGLE3": {"eagle3"}, "EAGLE": {"eagle", "mtp"}, "STANDALONE": {"standalone"}}

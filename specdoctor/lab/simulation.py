@@ -47,6 +47,7 @@ from specdoctor.lab.past import Past, live_through, run_traffic
 from specdoctor.lab.shims.gpu_pages import topology_page
 from specdoctor.lab.shims.gpu_view import Gpu, gpu_fields
 from specdoctor.lab.simulated_keeping import ancestors, keeping_of
+from specdoctor.lab.tensor_lists import tensor_lists
 from specdoctor.lab.world import World
 
 EPOCH_S = 1_771_000_000.0
@@ -280,6 +281,11 @@ class SimulatedHost:
             for name, text in texts.items():
                 path = str(folder / name)
                 out[path] = FileFacts(path=path, text=text, size=len(text))
+            if model.kind != "target":
+                where = str(folder / "model.safetensors")
+                for name, text in zip(("tensors.txt", "values.txt"), tensor_lists(model), strict=True):
+                    if text:
+                        out[str(folder / name)] = FileFacts(path=where, text=text, size=len(text))
         return out
 
     def _gpus(self, *, busy: float = 0.0) -> CommandFacts:

@@ -31,10 +31,21 @@ def checkpoint_mark(world: World, model: Model) -> str:
 
 
 def model_tensors(model: Model) -> tuple[Tensor, ...]:
-    """All tensors of a model: those of its layout, replaced and completed by the ones it lists."""
+    """All tensors of a model: those of its layout, replaced and completed by the ones it lists, without some."""
     listed = {one.name: Tensor(one.name, one.shape, one.dtype, one.fill) for one in model.tensors}
     found = [listed.pop(tensor.name, tensor) for tensor in layout_tensors(model)]
-    return (*found, *listed.values())
+    return tuple(tensor for tensor in (*found, *listed.values()) if tensor.name not in model.without)
+
+
+def drafts_lead_astray(model: Model) -> bool:
+    """Whether a head's own choice is lost: no `lm_head`, or no map from a reduced vocabulary to the target's."""
+    tensors = {tensor.name: tensor for tensor in model_tensors(model)}
+    if model.kind != "eagle3" or not tensors:
+        return False
+    drafted = model.config.get("draft_vocab_size")
+    if drafted is None or int(drafted) == int(model.config.get("vocab_size", 0)):
+        return False
+    return "lm_head.weight" not in tensors or "d2t" not in tensors or tensors["d2t"].fill == "zeros"
 
 
 def write_models(world: World, root: Path) -> dict[str, Path]:
@@ -97,11 +108,14 @@ def _write_file(path: Path, tensors: Sequence[Tensor], mark: str, model: Model) 
         for tensor in tensors:
             if tensor.fill != "zeros":
                 file.seek(begin + header[tensor.name]["data_offsets"][0])
-                file.write(_data(tensor, model))
+                file.write(tensor_data(tensor, model))
     return offset
 
 
-def _data(tensor: Tensor, model: Model) -> bytes:
+def tensor_data(tensor: Tensor, model: Model) -> bytes:
+    """What stands in the file for one tensor: all of a small one, the beginning of a large one with noise in it."""
+    if tensor.fill == "zeros":
+        return bytes(min(_bytes(tensor), _NOISE_LIMIT_BYTES))
     if tensor.fill in {"d2t", "t2d"}:
         return _vocabulary_map(tensor, model)
     row = max(_bytes(tensor) // max(tensor.shape[0], 1), 1)

@@ -86,6 +86,8 @@ class Model(Frozen):
     config: dict[str, Any]
     tensors: tuple[Tensor, ...] = ()
     layout: Literal["llama", "deepseek-moe", "llama-eagle3", "mla-eagle3"] | None = None
+    without: tuple[str, ...] = ()
+    """Tensors of the layout that are not in the files."""
     files: dict[str, str] = Field(default_factory=dict)
     weight_gb: float
     """GiB over all ranks together."""

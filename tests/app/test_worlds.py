@@ -43,8 +43,8 @@ def roles(run: Run) -> dict[str, tuple[str, Role]]:
 
 
 ONE_DRAW = frozenset(
-    "batch-crossover bimodal-starts graphs-off-in-verify healthy-noisy moe-verify-cost numa-unbound phantom-regression "
-    "power-capped tree-too-wide".split()
+    "batch-crossover bimodal-starts d2t-zero graphs-off-in-verify healthy-noisy healthy-offbyone-convention "
+    "missing-lm-head moe-verify-cost numa-unbound phantom-regression power-capped tree-too-wide".split()
 )
 """Worlds whose other draws are left to the end-to-end suite."""
 

@@ -164,6 +164,7 @@ def test_reads_configs_and_tensors_of_both_models(place: Workplace) -> None:
     assert json.loads(files["target/config.json"].text or "")["model_type"] == "target"
     assert json.loads(files[f"{place.root}/draft/config.json"].text or "")["model_type"] == "draft"
     assert files[f"{place.root}/draft/tensors.txt"].text == "fc.weight BF16 [8, 24]\n"
+    assert files[f"{place.root}/draft/values.txt"].text == ""
     assert "context_length" in (files["server.yaml"].text or "")
 
 

@@ -24,7 +24,7 @@ class VocabularyMap:
 
     def judge(self, pair: Pair) -> tuple[Observation, ...]:
         draft, vocabulary = pair.draft, pair.target.whole("vocab_size")
-        if not draft.is_eagle3 or vocabulary is None:
+        if not draft.is_eagle3 or vocabulary is None or not draft.tensors:
             return ()
         head = draft.tensor("lm_head.weight", "output.weight")
         rows = head[1].shape[0] if head is not None and len(head[1].shape) == 2 else None

@@ -9,6 +9,7 @@ from typing import Any, Dict, List, Optional, Sequence
 
 from specdoctor.remote.parts.local_http import values_of
 from specdoctor.remote.parts.procfs import text_of
+from specdoctor.remote.parts.small_tensors import small_tensors
 
 CONFIG_NAMES = (
     "config.json",
@@ -16,6 +17,7 @@ CONFIG_NAMES = (
     "hf_quant_config.json",
     "quantize_config.json",
     "tokenizer_config.json",
+    "chat_template.jinja",
     "model.safetensors.index.json",
 )
 MODEL_FLAGS = ("--model-path", "--model_path", "--model")
@@ -35,6 +37,7 @@ MOST_RECORDS = 24
 TEXT_LIMIT = 400000
 HEADER_LIMIT = 1 << 23
 MOST_TENSORS = 4000
+MOST_PARTS = 16
 _YAML_SCALAR = re.compile(r"^([A-Za-z][\w-]*)[ \t]*:[ \t]*[\"']?([^\s\"'#\[{|>][^\s\"'#]*)", re.MULTILINE)
 
 
@@ -72,7 +75,7 @@ def model_folder(name: str, env: Dict[str, str], cwd: Optional[str], root: str) 
 
 
 def tensor_list(path: str) -> Optional[str]:
-    """One line "name dtype shape" per tensor, from the header of a safetensors file."""
+    """One line "name dtype shape" per tensor, by a safetensors header; a last line "..." where it is cut."""
     try:
         with open(path, "rb") as stream:
             size = struct.unpack("<Q", stream.read(8))[0]
@@ -88,18 +91,25 @@ def tensor_list(path: str) -> Optional[str]:
         for name, entry in sorted(header.items())
         if name != "__metadata__" and isinstance(entry, dict)
     ]
-    return "\n".join(lines[:MOST_TENSORS]) + "\n"
+    return "\n".join(lines[:MOST_TENSORS] + ["..."] * (len(lines) > MOST_TENSORS)) + "\n"
 
 
 def draft_tensors(key: str, folder: str) -> Dict[str, Dict[str, Any]]:
-    """The tensors of a draft, under the key FOLDER/tensors.txt (a list that is made here, not a file there)."""
+    """The tensors of a draft under the key FOLDER/tensors.txt, and what its small ones hold under FOLDER/values.txt.
+
+    Both are lists that are made here, not files there.
+    """
     parts = sorted(glob.glob(glob.escape(folder) + "/*.safetensors"))
-    lists = [text for text in (tensor_list(part) for part in parts[:16]) if text]
+    read = [tensor_list(part) for part in parts[:MOST_PARTS]]
+    lists = [text for text in read if text]
     if not lists:
         return {}
+    if len(lists) < len(parts):
+        lists.append("...\n")
     size = sum(os.path.getsize(part) for part in parts)
     made = {"path": parts[0], "text": "".join(lists), "size": size, "mtime": os.path.getmtime(parts[0]), "error": None}
-    return {key + "/tensors.txt": made}
+    values = dict(made, text="".join(small_tensors(part) for part in parts[:MOST_PARTS]))
+    return {key + "/tensors.txt": made, key + "/values.txt": values}
 
 
 def draft_records(key: str, folder: str) -> Dict[str, Dict[str, Any]]:

@@ -1,0 +1,115 @@
+"""Drafter and target of a server from what was read of its host, as checks of a drafter's files want them."""
+
+from __future__ import annotations
+
+import json
+
+from specdoctor.checks.reading import log_source
+from specdoctor.core.ports import Scene
+from specdoctor.core.server import ServerView
+from specdoctor.drafter.capture import TargetShape
+from specdoctor.drafter.checkpoint import Checkpoint
+from specdoctor.drafter.comparison import Column, EngineChoice, column_for
+from specdoctor.drafter.listed import TENSORS, VALUES, tensors_listed, values_listed
+from specdoctor.drafter.logged import column_in_range, logged_column, said_entries
+from specdoctor.drafter.pair import Pair
+from specdoctor.drafter.records.record import TrainingRecord
+from specdoctor.drafter.records.table import SUFFIXES, found_record
+from specdoctor.drafter.rules.table import ENGINES
+
+
+def pair_in(scene: Scene) -> Pair | None:
+    """Drafter and target as far as they were read; None without the configuration of one of them."""
+    view = scene.view
+    if view.draft_config is None or view.target_config is None:
+        return None
+    target = Checkpoint(
+        folder=str(view.model_path),
+        config_file=f"{view.model_path}/config.json",
+        config=dict(view.target_config),
+        template=_template(scene, view.model_path),
+        path=str(view.model_path),
+    )
+    shape = target.shape()
+    known = view.engine in ENGINES
+    return Pair(
+        draft=_drafter(scene),
+        target=target,
+        shape=shape,
+        choice=EngineChoice(name=view.engine, version=view.version or "") if known else None,
+        column=column_in_force(view, shape) if shape is not None else None,
+        record=record_beside(scene, shape) if shape is not None else None,
+    )
+
+
+def _drafter(scene: Scene) -> Checkpoint:
+    view = scene.view
+    listed = scene.facts.files.get(f"{view.draft_path}/{TENSORS}")
+    values = scene.facts.files.get(f"{view.draft_path}/{VALUES}")
+    tensors = tensors_listed(listed.text or "") if listed is not None else {}
+    where = listed.path if listed is not None else str(view.draft_path)
+    return Checkpoint(
+        folder=str(view.draft_path),
+        config_file=f"{view.draft_path}/config.json",
+        config=dict(view.draft_config or {}),
+        tensors=tensors,
+        tensor_files=dict.fromkeys(tensors, where),
+        small=values_listed(values.text or "") if values is not None else {},
+        template=_template(scene, view.draft_path),
+        texts=_texts(scene),
+        path=str(view.draft_path),
+    )
+
+
+def _template(scene: Scene, folder: str | None) -> str | None:
+    """The chat template that lies with a model."""
+    own = scene.facts.files.get(f"{folder}/chat_template.jinja")
+    if own is not None and own.text:
+        return own.text
+    config = scene.facts.files.get(f"{folder}/tokenizer_config.json")
+    try:
+        found = json.loads(config.text or "{}") if config is not None else {}
+    except ValueError:
+        return None
+    template = found.get("chat_template") if isinstance(found, dict) else None
+    return template if isinstance(template, str) else None
+
+
+def target_shape(view: ServerView) -> TargetShape | None:
+    """What the engines' rules ask of the target; None where its configuration does not say."""
+    if view.target_config is None:
+        return None
+    return Checkpoint(folder="", config_file="", config=dict(view.target_config)).shape()
+
+
+def column_in_force(view: ServerView, target: TargetShape) -> Column | None:
+    """What is captured by the log, else by the rule of the version; files that differ from a release leave a doubt."""
+    if view.engine not in ENGINES or view.draft_config is None:
+        return None
+    for notice in view.log.notices if view.log else ():
+        entries = said_entries(notice.text)
+        if entries is not None:
+            choice = EngineChoice(name=view.engine, version=view.version or view.version_range or "")
+            return logged_column(choice, entries, log_source(view, notice.line, notice.text), view.draft_config)
+    if view.version is None:
+        if view.version_range is None:
+            return None
+        return column_in_range(view.engine, view.version_range, view.draft_config, target)
+    column = column_for(EngineChoice(name=view.engine, version=view.version), view.draft_config, target)
+    if column is None or not view.version_doubts:
+        return column
+    return column.model_copy(update={"doubt": column.doubt or view.version_doubts[0]})
+
+
+def record_beside(scene: Scene, target: TargetShape) -> TrainingRecord | None:
+    """The training record among the files that lie with the drafter."""
+    return found_record(_texts(scene), draft_config=scene.view.draft_config or {}, target=target)
+
+
+def _texts(scene: Scene) -> dict[str, str]:
+    folder = f"{scene.view.draft_path}/"
+    return {
+        name: file.text
+        for name, file in scene.facts.files.items()
+        if name.startswith(folder) and name.endswith(SUFFIXES) and file.text is not None
+    }
