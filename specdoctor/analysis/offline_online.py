@@ -166,7 +166,7 @@ _PROMPTS = Suspect(
 _RECURSION = Suspect(
     cause="TRAIN-3",
     why="the first draft is as in training and those that feed on the drafter's own output are not",
-    test="run the drafter alone on stored states, with the true text and with its own drafts",
+    test="run the drafter alone on stored states (specdoctor drafter eval): forced by the text, and on its own drafts",
 )
 _MAPS = Suspect(
     cause="WIRE-3",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ import pytest
 from tests.cli.conftest import Command
 
 STATES = "embed,out(2),out(30)"
+without_torch = pytest.mark.skipif(find_spec("torch") is not None, reason="this Python has torch")
 
 
 def words(tmp_path: Path, *more: str, prompts: str = "first\nsecond\n") -> tuple[str, ...]:
@@ -28,6 +30,7 @@ def test_nothing_is_loaded_without_permission(specdoctor: Command, tmp_path: Pat
     assert "--allow load" in shown.stderr
 
 
+@without_torch
 def test_a_python_without_torch_is_refused(specdoctor: Command, tmp_path: Path) -> None:
     shown = specdoctor(*words(tmp_path, "--python", sys.executable, "--allow", "load"))
     assert shown.exit_code == 5
@@ -42,6 +45,7 @@ def test_a_file_is_never_written_over(specdoctor: Command, tmp_path: Path) -> No
     assert (tmp_path / "states.safetensors").read_bytes() == b"mine"
 
 
+@without_torch
 def test_the_printed_program_carries_its_order_and_runs_by_hand(specdoctor: Command, tmp_path: Path) -> None:
     program = specdoctor(*words(tmp_path, "--states", STATES, "--print")).stdout
     ran = subprocess.run([sys.executable, "-I", "-"], input=program, capture_output=True, text=True, check=False)
