@@ -31,7 +31,7 @@ def what_would_pay(ledger: Ledger) -> tuple[str, ...]:
     if length.value <= steps + 1:
         out.append(
             f"on again at an accept length of {length.value:.2f} or more (now {now.accept_length.value:.2f} of at most "
-            f"{steps + 1}): train the drafter on more data, or answers of this target"
+            f"{steps + 1}): {_for_length(ledger)}"
         )
     else:
         out.append(f"{_steps(steps)} can never pay at this cycle: break-even {length.value:.2f}, at most {steps + 1}")
@@ -39,6 +39,18 @@ def what_would_pay(ledger: Ledger) -> tuple[str, ...]:
     tests = ": settle what makes it long by the tests of its rivals" if rivals else ""
     out.append(f"or with a cycle under {cycle.value:.1f} ms (now {now.step.value:.1f}){tests}")
     return (*out, *_wished(ledger, now))
+
+
+def _for_length(ledger: Ledger) -> str:
+    """How the accept length would rise: by repairing what keeps it low where that is known, else by training."""
+    known = [
+        h.cause
+        for h in ledger.hypotheses.values()
+        if h.answers == "explains" and h.about == "accept_length" and h.status is Status.SUPPORTED and h.cause
+    ]
+    if known:
+        return f"repair {', '.join(dict.fromkeys(known))} first"
+    return "train the drafter on more data, or answers of this target"
 
 
 def _for_fewer(ledger: Ledger, now: Measurement, off: Measurement) -> tuple[str, ...]:

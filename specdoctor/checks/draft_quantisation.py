@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from specdoctor.checks.reading import in_force, silent
-from specdoctor.core.hypothesis import Observation
+from specdoctor.core.hypothesis import Observation, Remedy
 from specdoctor.core.ports import Scene
+
+FLAG = "--speculative-draft-model-quantization"
 
 
 class DraftQuantisation:
@@ -34,7 +36,9 @@ class DraftQuantisation:
                 claim=f"the drafter inherits {key}={value} from the target; its checkpoint names none",
                 sources=(in_force(view, key),),
                 decided_by="restart",
-                decides="accept length with --speculative-draft-model-quantization unquant",
+                decides=f"accept length with {FLAG} unquant",
+                remedy=Remedy(label="drafter unquantised", set_flags={FLAG: ("unquant",)}),
+                fix=f"start with {FLAG} unquant",
             ),
         )
 

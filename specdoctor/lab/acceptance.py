@@ -48,6 +48,8 @@ def conditionals_of(resolved: Resolved, world: World) -> Conditionals:
         return _CHANCE
     if accept.quantised is not None and resolved.args.get("speculative_draft_model_quantization"):
         return accept.quantised
+    if draft.training.rope_theta not in (None, draft.text_config.get("rope_theta")):
+        return accept.other_rope or accept.otherwise
     if resolved.wired_as_trained:
         return accept.as_trained
     return accept.when_fed.get(" ".join(resolved.captured_states), accept.otherwise)

@@ -59,6 +59,8 @@ class Acceptance(Frozen):
     temperature_drop: float = Field(default=0.35, ge=0.0, le=1.0)
     branch_gain: float = Field(default=0.2, ge=0.0, lt=1.0)
     """Share of the misses that doubling the branches repairs (topk > 1)."""
+    other_rope: Conditionals | None = None
+    """Conditionals when it is served with another rope_theta than `training` says; None: `otherwise`."""
     quantised: Conditionals | None = None
     """Conditionals when the drafter is loaded under the target's quantisation by inheritance; None: no difference."""
 
@@ -75,6 +77,8 @@ class Training(Frozen):
 
     states: tuple[str, ...] = ()
     target: str | None = None
+    rope_theta: float | None = None
+    """What its positions were turned by; None: whatever its config.json says."""
 
 
 class Model(Frozen):

@@ -120,9 +120,9 @@ def _remedied(briefing: Briefing) -> list[Move]:
 
 
 def _nearest(o: Observation, concurrency: int) -> int:
-    """What grows with the load first where there is much of it; then what is in the engine, then the machine."""
+    """What grows with the load first where there is much of it; then the drafter, the engine, and the machine last."""
     family = (o.cause or "").partition("-")[0]
-    order = ("LOAD", "CFG", "GRAPH", "ENV") if concurrency > 1 else ("CFG", "GRAPH", "ENV", "LOAD")
+    order = ("LOAD", "MIS", "CFG", "GRAPH", "ENV") if concurrency > 1 else ("MIS", "CFG", "GRAPH", "ENV", "LOAD")
     return order.index(family) if family in order else len(order)
 
 

@@ -43,8 +43,9 @@ def roles(run: Run) -> dict[str, tuple[str, Role]]:
 
 
 ONE_DRAW = frozenset(
-    "batch-crossover bimodal-starts d2t-zero graphs-off-in-verify healthy-noisy healthy-offbyone-convention "
-    "missing-lm-head moe-verify-cost numa-unbound phantom-regression power-capped tree-too-wide".split()
+    "batch-crossover bimodal-starts d2t-zero eagle-flag-on-eagle3 graphs-off-in-verify healthy-noisy "
+    "healthy-offbyone-convention ids-top-level-ignored missing-lm-head moe-verify-cost numa-unbound off-by-one "
+    "phantom-regression power-capped quantised-draft-inherited rope-mismatch tree-too-wide".split()
 )
 """Worlds whose other draws are left to the end-to-end suite."""
 

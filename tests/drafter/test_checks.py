@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import struct
 from pathlib import Path
 from typing import Any
@@ -54,6 +55,21 @@ def test_a_whole_pair_is_healthy(tmp_path: Path, target: Path) -> None:
     assert found.verdict is Verdict.HEALTHY
     assert found.findings == ()
     assert found.trial.loads
+
+
+@pytest.mark.parametrize(
+    ("trained", "verdict"), [(10000.0, Verdict.HEALTHY), (500000.0, Verdict.CAUSE)], ids=["as-trained", "other"]
+)
+def test_positions_are_those_of_the_training_where_its_config_is_there(
+    trained: float, verdict: Verdict, tmp_path: Path
+) -> None:
+    """What the trainer wrote decides; that the target turns its positions by another base is then no doubt."""
+    served = {"rope_theta": 10000.0}
+    base = put_target(tmp_path / "target", rope_theta=500000.0)
+    folder = head(tmp_path / "head", **served)
+    (folder / "draft.json").write_text(json.dumps(head_config(rope_theta=trained)))
+    found = judged(folder, base, trained=TRAINED)
+    assert (found.verdict, causes(found)) == (verdict, [] if verdict is Verdict.HEALTHY else ["WIRE-6"])
 
 
 MAP = "drafter-vocabulary-map"
