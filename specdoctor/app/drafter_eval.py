@@ -64,6 +64,8 @@ def eval_drafter(asked: Asked, *, progress: Progress) -> EvalDocument:
     _within(texts, head.embedding.count if head is not None else _rows_of(drafter))
     if record is not None and record.doubt:
         notes.append(f"the training record is in doubt: {record.doubt}")
+    if head is not None and draft.has("embed_tokens.weight"):
+        notes.append("the drafter's own embedding is used; SGLang puts the target's in its place")
     stored = tuple(dict.fromkeys(state for text in texts for state in text.states))
     feedings = _feedings(asked, draft, target, record, head, stored) if head is not None else [_TOKENS_ONLY]
     fed = evaluate(drafter, texts, feedings, steps=asked.steps, ending=asked.ending, known=known, head=head)

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from specdoctor.app.drafter_alone import AsTrained, EvalDocument, Fed
     from specdoctor.app.model_files import ModelFiles
 
+_PLACE = re.compile(r"place \d+")
 _STATES = re.compile(r"\s*,\s*(?![^(]*\))")
 
 
@@ -183,7 +184,7 @@ def states_of(words: str, option: str, *, any_name: bool = False) -> tuple[str, 
     if any_name:
         return tuple(found)
     try:
-        return tuple(at_entry(entry_of(word)) for word in found)
+        return tuple(word if _PLACE.fullmatch(word) else at_entry(entry_of(word)) for word in found)
     except ValueError as error:
         raise UsageError(f"{option}: {error}", next_step='such as "embed,out(2),out(30)"') from error
 

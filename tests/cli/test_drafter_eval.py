@@ -167,6 +167,30 @@ def _with_fourth(states: Path, tmp_path: Path) -> Path:
     return put_safetensors(tmp_path / "four.safetensors", arrays)
 
 
+def test_states_without_names_are_fed_by_their_place(specdoctor: Command, tmp_path: Path, states: Path) -> None:
+    from specdoctor.app.dump_reading import read_dumps
+
+    (dump,) = read_dumps(states, names=())
+    (tmp_path / "dump").mkdir()
+    for sample in dump.samples:
+        parts = [sample.states[f"out({n})"] for n in (1, 2, 5)]
+        last = np.zeros((len(sample.tokens), V), dtype=np.float32)
+        arrays = {"token_ids": sample.tokens, "hidden_states": np.stack([*parts, last], axis=1)}
+        put_safetensors(tmp_path / "dump" / f"hs_{sample.name}.safetensors", arrays)
+    target = put(tmp_path / "target", {"num_hidden_layers": 8, "hidden_size": V},
+                 {"model.embed_tokens.weight": tensor(np.eye(V, dtype=np.float32)),
+                  "model.norm.weight": tensor(np.ones(V, dtype=np.float32))})  # fmt: skip
+    head_folder(tmp_path / "head")
+    words = ("drafter", "eval", "--draft", "head", "--states", "dump", "--target", str(target), "--json")
+    as_stored = document(specdoctor(*words))
+    assert (as_stored["layout"], as_stored["fed"][0]["label"]) == ("speculators", "as stored")
+    assert as_stored["states"] == ["place 1", "place 2", "place 3"]
+    turned = document(specdoctor(*words, "--feed", "place 2,place 1,place 3"))
+    lengths = [found["fed"][0]["accept_length"]["value"] for found in (as_stored, turned)]
+    assert lengths[0] > 1.5
+    assert lengths[1] == 1.0
+
+
 def test_a_host_is_refused_and_a_missing_embedding_named(specdoctor: Command, tmp_path: Path, states: Path) -> None:
     shown = specdoctor("drafter", "eval", "--draft", "gpu-7:/models/head", "--states", str(states))
     assert (shown.exit_code, "not fetched from a host" in shown.stderr) == (2, True)
