@@ -5,7 +5,7 @@ PY := $(VENV)/bin/python
 STAMP := $(VENV)/.setup-done
 LOCK := requirements-dev.lock
 # Some tests wait for processes, so a few more than there are processors.
-WORKERS ?= 3
+WORKERS ?= 5
 # The end-to-end tests mostly wait.
 E2E_WORKERS ?= 4
 ROUNDS ?= 10
@@ -54,7 +54,8 @@ demo: setup ## practise on a host that this command starts itself; no GPU needed
 	@$(VENV)/bin/specdoctor demo $(ARGS)
 
 test: setup ## run the tests (ARGS="-k name" narrows, WORKERS=n for n processes)
-	$(PY) -m pytest -n $(WORKERS) --dist loadfile --ignore=tests/replays --ignore=tests/e2e $(ARGS)
+	$(PY) -m pytest -n $(WORKERS) --dist loadfile -m "not alone" --ignore=tests/replays --ignore=tests/e2e $(ARGS)
+	$(if $(ARGS),,$(PY) -m pytest -m alone $$(grep -rlF mark.alone tests --include=test_*.py))
 
 e2e: setup ## run the command line against practice hosts over real SSH (ARGS="-k name" narrows)
 	$(PY) -m pytest -n $(E2E_WORKERS) --dist loadfile tests/e2e $(ARGS)

@@ -22,6 +22,7 @@ COMMANDS = (
 HELP_LIMIT_S = 0.3
 
 
+@pytest.mark.alone
 def test_help_answers_at_once() -> None:
     """By processor time, the least of five: a busy machine only adds; on an idle one that is the time one waits."""
     code = "import sys; sys.argv = ['specdoctor', '--help']; from specdoctor.cli.main import run; run()"

@@ -120,6 +120,13 @@ def test_unmarked_after_it():
 """
 
 
+WITHOUT = [
+    each
+    for name in ("cacheprovider", "xdist", "hypothesispytest", "anyio", "langsmith_plugin")
+    for each in ("-p", f"no:{name}")
+]
+
+
 @pytest.mark.parametrize(
     ("options", "expected"), [((), "1 passed, 1 skipped"), (("--live",), "2 passed")], ids=["by default", "when asked"]
 )
@@ -134,7 +141,7 @@ def test_live_tests_run_only_when_asked_and_lift_the_guard(
     (tmp_path / "pyproject.toml").write_text((root / "pyproject.toml").read_text())
     (tests / "test_live.py").write_text(LIVE_TEST)
     run = subprocess.run(
-        [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *options],
+        [sys.executable, "-m", "pytest", *WITHOUT, *options],
         cwd=tmp_path,
         capture_output=True,
         text=True,

@@ -23,6 +23,8 @@ from specdoctor.lab.time_scale import scaled
 from specdoctor.lab.world import Traffic, World
 from tests.lab.host_world import small_world
 
+pytestmark = pytest.mark.alone
+
 
 class FixedCore:
     """Steps of one length for as long as tokens are left; each also costs real computing time."""

@@ -56,10 +56,8 @@ def test_a_server_that_ignores_sigterm_is_killed_with_its_children(place: Workpl
 def test_an_order_given_twice_is_carried_out_once(place: Workplace) -> None:
     server = place.start()
     asked = order(server.ref)
-    first = call(place, cmd="begin", order=asked)
-    second = call(place, cmd="begin", order=asked)
-    assert first["outcome"] is None
-    assert second["outcome"] is None
+    call(place, cmd="begin", order=asked)
+    call(place, cmd="begin", order=asked)
     state = ended(place, "a1")
     again = call(place, cmd="begin", order=asked)
     assert again["outcome"] == state["outcome"]

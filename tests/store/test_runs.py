@@ -42,6 +42,7 @@ def test_events_come_back_in_order_from_another_connection(store: SqliteStore, p
     again.close()
 
 
+@pytest.mark.alone
 def test_ten_thousand_events_load_within_a_second(store: SqliteStore) -> None:
     store.append("7f3c", started("7f3c"))
     store.append_all("7f3c", (ev.NoteAdded(text=f"note {i} " * 20, by="planner") for i in range(9_999)))

@@ -5,7 +5,7 @@ import re
 import struct
 from typing import Any, Dict, List, Optional
 
-HEADER_LIMIT = 1 << 23
+TENSOR_HEADER_LIMIT = 1 << 23
 VALUES_LIMIT = 1 << 22
 MOST_CHARACTERS = 400000
 _NORM = re.compile(r"norm[\w.]*\.weight$")
@@ -20,7 +20,7 @@ def small_tensors(path: str) -> str:
     try:
         with open(path, "rb") as stream:
             size = struct.unpack("<Q", stream.read(8))[0]
-            header = json.loads(stream.read(size).decode("utf-8")) if size <= HEADER_LIMIT else None
+            header = json.loads(stream.read(size).decode("utf-8")) if size <= TENSOR_HEADER_LIMIT else None
             if not isinstance(header, dict):
                 return ""
             lines = []  # type: List[str]
