@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 import tempfile
@@ -16,9 +17,11 @@ from typer import Abort, Exit
 from typer.core import TyperGroup
 
 from specdoctor.cli.lasting import lasting_stderr
-from specdoctor.core.errors import EXIT_BUG, EXIT_INTERRUPTED, SpecdoctorError
+from specdoctor.core.errors import EXIT_BUG, EXIT_INTERRUPTED, EXIT_OUTSIDE, SpecdoctorError
 
 _LABEL = 11
+NO_STORAGE = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO)
+SQLITE_NO_STORAGE = ("disk I/O error", "disk is full", "readonly database", "unable to open database file")
 
 
 class Guarded(TyperGroup):
@@ -47,6 +50,10 @@ def told() -> Iterator[None]:
         close_output()
         sys.exit(EXIT_INTERRUPTED)
     except Exception as error:  # noqa: BLE001  the last resort: nobody else may catch everything
+        full = storage_message(error)
+        if full:
+            tell(full)
+            sys.exit(EXIT_OUTSIDE)
         tell(bug_message(error))
         sys.exit(EXIT_BUG)
 
@@ -72,6 +79,25 @@ def message(error: SpecdoctorError) -> str:
 def _labelled(label: str, text: str) -> list[str]:
     first, *rest = text.split("\n")
     return [f"  {label:<{_LABEL - 2}}{first}", *(" " * _LABEL + line for line in rest)]
+
+
+def storage_message(error: BaseException) -> str:
+    """Where nothing can be written any more (disk full, quota, read-only): that it is so; "" for another failure."""
+    import sqlite3
+
+    each: BaseException | None = error
+    while each is not None:
+        full = isinstance(each, OSError) and each.errno in NO_STORAGE
+        if full or (isinstance(each, sqlite3.OperationalError) and any(w in str(each) for w in SQLITE_NO_STORAGE)):
+            step = "free space or quota for the working directory and your home, then go on: investigate --resume RUN"
+            place = f" ({each.filename})" if isinstance(each, OSError) and each.filename else ""
+            lines = [f"what this run learns can no longer be kept: {str(each).splitlines()[0]}{place}"]
+            lines += _labelled(
+                "meanwhile", "a server that was changed is put back by its guard; specdoctor status TARGET tells"
+            )
+            return "\n".join([*lines, *_labelled("next", step)])
+        each = each.__cause__ or each.__context__
+    return ""
 
 
 def bug_message(error: BaseException) -> str:

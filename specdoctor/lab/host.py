@@ -65,7 +65,7 @@ class PracticeHost:
         self.state_dir = Path(state_dir).resolve()
         self.user = user or world.host.user
         self.keep = keep
-        self.time_scale = time_scale if time_scale is not None else float(os.environ.get(TIME_SCALE_VARIABLE, "1"))
+        self.time_scale = time_scale if time_scale is not None else float(os.environ.get(TIME_SCALE_VARIABLE) or "1")
         self.host_id = secrets.token_hex(8)
         self.ports = PortClaims()
         self._wanted_port = port

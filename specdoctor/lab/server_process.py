@@ -82,7 +82,7 @@ def _end(exit_code: int) -> int:
 def time_scale(state: Path) -> float:
     """The host's scale, from the environment or (when that was emptied) from the host's own record."""
     given = os.environ.get(TIME_SCALE_VARIABLE)
-    return float(given) if given is not None else scale_of(state)
+    return float(given) if given else scale_of(state)
 
 
 def occupancy(state: Path, port: int | None) -> Occupancy:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import re
+import sqlite3
 import sys
 from pathlib import Path
 
@@ -93,6 +95,31 @@ def test_a_full_disk_is_told_and_is_no_bug(monkeypatch: pytest.MonkeyPatch) -> N
         with pytest.raises(errors.StoreError, match="standard output cannot be written: No space left on device"):
             print_text("a line")
         full.flush()
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        OSError(errno.ENOSPC, "No space left on device", "events.jsonl"),
+        OSError(errno.EROFS, "Read-only file system", "events.jsonl"),
+        sqlite3.OperationalError("disk I/O error"),
+        sqlite3.OperationalError("database or disk is full"),
+        sqlite3.OperationalError("attempt to write a readonly database"),
+    ],
+    ids=str,
+)
+def test_no_room_for_what_a_run_learns_is_no_bug(error: Exception) -> None:
+    around = RuntimeError("while a step was kept")
+    around.__cause__ = error
+    for each in (error, around):
+        result = CliRunner().invoke(failing(each), ["work"])
+        assert result.exit_code == 5
+        assert "can no longer be kept" in result.stderr
+        assert "investigate --resume" in result.stderr
+
+
+def test_another_fault_of_the_database_is_a_bug(home: Path) -> None:
+    assert CliRunner().invoke(failing(sqlite3.OperationalError("no such column: x")), ["work"]).exit_code == 70
 
 
 def test_an_unreachable_host_is_one_message(specdoctor: Command) -> None:
