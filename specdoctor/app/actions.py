@@ -15,16 +15,16 @@ from specdoctor.app.by_hand import recognise
 from specdoctor.app.control import compared, control_requests
 from specdoctor.app.fingerprint import bench_workload, fingerprint, traffic_workload
 from specdoctor.app.measuring import measure, traffic_measurement
-from specdoctor.app.prompts import built_in, chat_template, from_file, rendered
+from specdoctor.app.prompts import built_in, chat_template, from_file, from_text, rendered
 from specdoctor.app.read_back import ReadBack, read_back
 from specdoctor.app.run import FACTS_ARTEFACT, Run
 from specdoctor.app.surroundings import surroundings_text
 from specdoctor.core import events as ev
-from specdoctor.core.errors import ConnectionLost, LedgerError, TargetError
+from specdoctor.core.errors import ConnectionLost, LedgerError, TargetError, UsageError
 from specdoctor.core.facts import Facts
 from specdoctor.core.hypothesis import Hypothesis, TodoItem
 from specdoctor.core.launch import LaunchOrder, ReadyRules, RestoreOrder
-from specdoctor.core.measurement import BenchPlan, BenchRecord, Measurement
+from specdoctor.core.measurement import BenchPlan, BenchRecord, Measurement, on_prompts
 from specdoctor.core.model import Status
 from specdoctor.core.moves import (
     Bench,
@@ -355,7 +355,12 @@ def _bench(run: Run, action: str, move: Bench) -> Outcome:
     assert run.scene is not None
     launch = run.ledger.current_launch
     assert launch is not None
-    plan = _plan(run, action, move)
+    try:
+        plan = _plan(run, action, move)
+    except UsageError as error:
+        if not move.prompts:
+            raise
+        return "failed", f"prompts of {move.prompts} cannot be sent: {error}", ()
     record = run.operations.bench(plan, lambda p: run.progress(action, p))
     measurement = measure(
         measurement_id=run.ledger.next_id("M"),
@@ -372,6 +377,9 @@ def _bench(run: Run, action: str, move: Bench) -> Outcome:
     }
     if move.control:
         told |= {"source": "control", "launch": "as found, put back"}
+    if move.prompts:
+        key = on_prompts(launch.key, move.prompts)
+        told |= {"source": "prompts", "launch": f"{launch.label}, prompts of {move.prompts}", "launch_key": key}
     measurement = measurement.model_copy(update=told)
     figures = _figures(measurement) + _own_words(measurement, record)
     evidence = run.record(
@@ -400,6 +408,9 @@ def _plan(run: Run, action: str, move: Bench) -> BenchPlan:
     settings, view = run.ledger.settings, run.scene.view
     chosen = settings.prompt_file or "mixed"
     prompts = from_file(Path(chosen)) if settings.prompt_file and Path(chosen).exists() else built_in(chosen)
+    if move.prompts:
+        held = run.scene.facts.files.get(move.prompts)
+        prompts = from_text(move.prompts, (held.text if held is not None else None) or "")
     requests = max(settings.requests, 2 * move.concurrency if move.concurrency > 1 else settings.requests)
     if settings.form == "generate":
         prompts = rendered(prompts, chat_template(run.scene.facts, view.model_path))

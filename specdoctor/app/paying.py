@@ -47,6 +47,7 @@ def _for_length(ledger: Ledger) -> str:
         h.cause
         for h in ledger.hypotheses.values()
         if h.answers == "explains" and h.about == "accept_length" and h.status is Status.SUPPORTED and h.cause
+        if not h.cause.startswith("TRAIN-")
     ]
     if known:
         return f"repair {', '.join(dict.fromkeys(known))} first"

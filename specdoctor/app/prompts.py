@@ -73,6 +73,12 @@ def from_file(path: Path) -> PromptSet:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"cannot read prompts from {path}: {error}", next_step="give a readable UTF-8 file") from error
+    return from_text(str(path), text)
+
+
+def from_text(where: str, text: str) -> PromptSet:
+    """The prompts of a file that was read already; `where` names it. Raises UsageError as `from_file` does."""
+    path = Path(where)
     if text.lstrip().startswith("["):
         return _set(path.name, _of_list(path, text))
     prompts: list[Prompt] = []

@@ -6,6 +6,7 @@ from specdoctor.analysis.comparisons import Compared, comparisons
 from specdoctor.analysis.cycle import estimated_break_even, estimated_break_even_cycle
 from specdoctor.analysis.recall import RecalledFigure, recalled_figures
 from specdoctor.analysis.state_change import state_change
+from specdoctor.app.repaired import after_repair
 from specdoctor.app.run import Run
 from specdoctor.core import events as ev
 from specdoctor.core.ledger import Ledger, left_to_do
@@ -30,7 +31,8 @@ def lines_of(
     """(label, text) pairs: verdict, gain or loss, what arithmetic says where that is not known, because, fix,
     ruled out, not known, do now, cost, server.
 
-    Where there is something to say of them: launches compared, figures from memory, what has changed since, what then.
+    Where there is something to say of them: what a repair is expected to bring, launches compared, figures from memory,
+    what has changed since, what then.
     """
     ledger = run.ledger
     lines: list[tuple[str, str]] = [("verdict", f"{verdict.value.replace('-', ' ')}: {headline}")]
@@ -41,6 +43,7 @@ def lines_of(
         words = "; ".join(_cause_words(ledger, c) for c in because)
         lines.append(("because", _cited(words, *(e for c in because for e in c.evidence))))
     lines += _fixes(ledger, because)
+    lines += after_repair(run)
     ruled_out = [h for h in ledger.hypotheses.values() if h.status is Status.FALSIFIED]
     if ruled_out:
         words = "; ".join(f"{h.id} {h.claim} ({_short(h.because)})" for h in ruled_out)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from specdoctor.checks.drafter_pair import pair_in
 from specdoctor.checks.reading import no_data, silent
 from specdoctor.core.hypothesis import Observation, Prediction
 from specdoctor.core.ports import Scene
 from specdoctor.drafter.every import every_check
+from specdoctor.drafter.in_scene import pair_in
 
 ASKED_ELSEWHERE = frozenset({"TRAIN-4", "CFG-2"})
 """What checks of the running server ask of the same files."""

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping
 from typing import Literal
 
 from specdoctor.checks.reading import silent
 from specdoctor.core.hypothesis import Observation
 from specdoctor.core.ports import Scene
+from specdoctor.core.server import Source
+from specdoctor.drafter.in_scene import alone_as_trained, texts_beside
 
 LEARNED = ("EAGLE", "EAGLE3", "STANDALONE", "DFLASH", "DSPARK", "FROZEN_KV_MTP")
+
+_TURNS = {"conversations", "messages"}
 
 RIVALS: tuple[tuple[str, str, str, Literal["load", "restart", "offline"]], ...] = (
     (
@@ -33,7 +39,11 @@ RIVALS: tuple[tuple[str, str, str, Literal["load", "restart", "offline"]], ...] 
 
 
 class DrafterTraining:
-    """Nothing on a server proves or clears a drafter's training: learned drafters keep these rivals until tested."""
+    """Nothing on a server proves or clears a drafter's training: learned drafters keep these rivals until tested.
+
+    Where a test of the drafter alone lies with it, fed as it was trained, its accept length is the figure that the
+    training accounts for: served with as much, the training is the limit; served with less, it is not.
+    """
 
     name = "drafter-training"
     summary = "List what about the drafter's training could lower the accept length, with the test for each."
@@ -43,6 +53,16 @@ class DrafterTraining:
         view = scene.view
         if view.spec is None or str(view.spec.algorithm) not in LEARNED:
             return silent(self.name, None, "no learned drafter is in force")
+        tested = alone_as_trained(scene)
+        figure = tested.accept_length(view.spec.draft_steps) if tested is not None else None
+        prompts = training_prompts(texts_beside(scene))
+        cited: dict[str, tuple[Source, ...]] = {}
+        if tested is not None and figure is not None:
+            states = ", ".join(tested.states)
+            quote = f"{figure} tokens/cycle at {view.spec.draft_steps} steps, fed {states}"
+            cited = dict.fromkeys(("TRAIN-2", "TRAIN-3"), (Source(where=tested.where, key="fed", quote=quote),))
+        if prompts:
+            cited["TRAIN-1"] = (Source(where=prompts, quote="prompts of the training"),)
         return tuple(
             Observation(
                 check=self.name,
@@ -50,11 +70,26 @@ class DrafterTraining:
                 stance="suggests",
                 about="accept_length",
                 claim=claim,
+                sources=cited.get(cause, ()),
+                figure=figure,
                 decides=test,
                 decided_by=tier,
             )
             for cause, claim, test, tier in RIVALS
         )
+
+
+def training_prompts(texts: Mapping[str, str]) -> str:
+    """The file beside a drafter that holds conversations it was trained on, by its name; empty where there is none."""
+    for where in sorted(texts):
+        if where.endswith(".json") and texts[where].lstrip().startswith("["):
+            try:
+                rows = json.loads(texts[where])
+            except (ValueError, RecursionError):
+                continue
+            if rows and all(isinstance(row, dict) and _TURNS & set(row) for row in rows):
+                return where
+    return ""
 
 
 check = DrafterTraining()

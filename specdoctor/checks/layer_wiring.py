@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from specdoctor.checks.drafter_pair import column_in_force, record_beside, target_shape
 from specdoctor.checks.reading import silent
 from specdoctor.core.hypothesis import Observation, Prediction
 from specdoctor.core.ports import Scene
 from specdoctor.core.server import Source
 from specdoctor.drafter.comparison import DECIDES, compare
+from specdoctor.drafter.in_scene import column_in_force, record_beside, target_shape
 
 
 class LayerWiring:

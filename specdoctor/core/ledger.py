@@ -130,7 +130,7 @@ class Ledger:
     def measured(self, launch_key: str, *, concurrency: int | None = None) -> Measurement | None:
         """The latest bench of a launch at a concurrency (any if None)."""
         for m in reversed(self.measurements):
-            if m.launch_key == launch_key and m.source == "bench" and concurrency in (None, m.concurrency):
+            if m.launch_key == launch_key and m.source in ("bench", "prompts") and concurrency in (None, m.concurrency):
                 return m
         return None
 

@@ -136,11 +136,17 @@ class WatchRecord(Frozen):
     metrics_after: str | None = None
 
 
+def on_prompts(launch_key: str, prompts: str) -> str:
+    """The key under which a launch is measured with other prompts than the run's."""
+    return f"{launch_key} on {prompts}"
+
+
 class Measurement(Frozen):
     """Figures of one bench or of the users' own traffic, each with interval, estimator and sample size.
 
     `throughput` (tok/s): decode speed of one request at concurrency 1, all requests together above it; the estimator
-    says which. `source` control: the original measured again after it was put back. `step` (ms): one target forward,
+    says which. `source` control: the original measured again after it was put back; prompts: with other prompts than
+    the run's, under a launch key of its own. `step` (ms): one target forward,
     that is one cycle under speculation. `conditional` lists the conditional acceptance per draft position. `failed`
     counts requests that are in no figure, `failures` by what became of them; `stopped` says why a bench ended early: it
     has no figures then, however many of its requests had ended.
@@ -152,7 +158,7 @@ class Measurement(Frozen):
     launch_key: str
     spec: SpecSetting
     concurrency: int
-    source: Literal["bench", "traffic", "log", "control"]
+    source: Literal["bench", "traffic", "log", "control", "prompts"]
     requests: int
     failed: int = 0
     failures: dict[str, int] = Field(default_factory=dict)

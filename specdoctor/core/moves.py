@@ -62,7 +62,8 @@ class Watch(Frozen):
 class Bench(Frozen):
     """Benchmark the launch that runs now (`launch_key`), which must be the one named here.
 
-    `control`: the original, put back, to be compared with itself before.
+    `control`: the original, put back, to be compared with itself before. `prompts`: a file that was read on the host,
+    whose prompts are sent in place of the run's own.
     """
 
     kind: Literal["bench"] = "bench"
@@ -70,6 +71,7 @@ class Bench(Frozen):
     concurrency: int = 1
     hypotheses: tuple[str, ...] = ()
     control: bool = False
+    prompts: str = ""
     why: str = ""
 
 

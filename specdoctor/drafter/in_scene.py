@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import json
 
-from specdoctor.checks.reading import log_source
 from specdoctor.core.ports import Scene
-from specdoctor.core.server import ServerView
+from specdoctor.core.server import ServerView, Source
 from specdoctor.drafter.capture import TargetShape
 from specdoctor.drafter.checkpoint import Checkpoint
 from specdoctor.drafter.comparison import Column, EngineChoice, column_for
@@ -15,6 +14,7 @@ from specdoctor.drafter.logged import column_in_range, logged_column, said_entri
 from specdoctor.drafter.pair import Pair
 from specdoctor.drafter.records.record import TrainingRecord
 from specdoctor.drafter.records.table import SUFFIXES, found_record
+from specdoctor.drafter.reported import Alone, alone
 from specdoctor.drafter.rules.table import ENGINES
 
 
@@ -56,7 +56,7 @@ def _drafter(scene: Scene) -> Checkpoint:
         tensor_files=dict.fromkeys(tensors, where),
         small=values_listed(values.text or "") if values is not None else {},
         template=_template(scene, view.draft_path),
-        texts=_texts(scene),
+        texts=texts_beside(scene),
         path=str(view.draft_path),
     )
 
@@ -90,7 +90,8 @@ def column_in_force(view: ServerView, target: TargetShape) -> Column | None:
         entries = said_entries(notice.text)
         if entries is not None:
             choice = EngineChoice(name=view.engine, version=view.version or view.version_range or "")
-            return logged_column(choice, entries, log_source(view, notice.line, notice.text), view.draft_config)
+            cited = Source(where=view.log.where if view.log else "log", line=notice.line, quote=notice.text)
+            return logged_column(choice, entries, cited, view.draft_config)
     if view.version is None:
         if view.version_range is None:
             return None
@@ -103,10 +104,18 @@ def column_in_force(view: ServerView, target: TargetShape) -> Column | None:
 
 def record_beside(scene: Scene, target: TargetShape) -> TrainingRecord | None:
     """The training record among the files that lie with the drafter."""
-    return found_record(_texts(scene), draft_config=scene.view.draft_config or {}, target=target)
+    return found_record(texts_beside(scene), draft_config=scene.view.draft_config or {}, target=target)
 
 
-def _texts(scene: Scene) -> dict[str, str]:
+def alone_as_trained(scene: Scene) -> Alone | None:
+    """A test of the drafter alone, fed with what it was trained on, where one lies with it."""
+    shape = target_shape(scene.view)
+    record = record_beside(scene, shape) if shape is not None else None
+    return alone(texts_beside(scene), record.states) if record is not None and not record.doubt else None
+
+
+def texts_beside(scene: Scene) -> dict[str, str]:
+    """Small texts that lie with the drafter, by name."""
     folder = f"{scene.view.draft_path}/"
     return {
         name: file.text

@@ -1,0 +1,105 @@
+"""Is a drafter's training the limit? A test of it alone says how many tokens training accounts for."""
+
+from __future__ import annotations
+
+from specdoctor.analysis.acceptance import chain_from_conditional
+from specdoctor.analysis.cycle import estimated_break_even
+from specdoctor.analysis.symptom import Symptom
+from specdoctor.core.hypothesis import Observation, Prediction
+from specdoctor.core.ledger import Ledger
+from specdoctor.core.measurement import Measurement, on_prompts
+from specdoctor.core.model import Risk
+from specdoctor.core.moves import Bench, OpenHypothesis
+from specdoctor.planners.state import slower_confirmed
+
+PROMPTS, DATA = "TRAIN-1", "TRAIN-2"
+"""Other prompts than those of the training; too little data, or not the target's own answers."""
+MARGIN, OTHER_TEXTS = 0.05, 0.15
+"""Accepted drafts within this share of those of the drafter alone count as the same, on prompts of its training and on
+others, which may be harder (heuristic).
+"""
+WITHIN_REACH = 0.8
+"""Acceptance per draft that a well-trained drafter can have: what needs more, more training does not bring."""
+
+
+def on_training_prompts(ledger: Ledger, symptom: Symptom) -> list[Bench]:
+    """The server as found with prompts of the training, once, where a loss is in question."""
+    seen = _tested(ledger, PROMPTS)
+    concurrency = ledger.settings.concurrency
+    if seen is None or not seen.sources or not ledger.granted(Risk.LOAD) or not symptom.asks_about_speed:
+        return []
+    where = seen.sources[0].where
+    tried = any(a.started.move.get("prompts") == where for a in ledger.actions.values())
+    if tried or ledger.measured("original", concurrency=concurrency) is None:
+        return []
+    return [Bench(concurrency=concurrency, prompts=where, why="does it accept more on prompts of its own training?")]
+
+
+def trained_limits(ledger: Ledger) -> list[OpenHypothesis]:
+    """Each rival of the training that predicts an accept length: it explains the loss if that is what is served.
+
+    What is served is judged on prompts of the training where those were sent, for that is what was tested alone.
+    """
+    concurrency = ledger.settings.concurrency
+    found = ledger.measured("original", concurrency=concurrency)
+    if not slower_confirmed(ledger) or found is None or found.accept_length is None:
+        return []
+    out: list[OpenHypothesis] = []
+    for o in ledger.observed():
+        if o.stance != "suggests" or o.figure is None or not str(o.cause).startswith("TRAIN-"):
+            continue
+        on_prompts_of_training = _prompts_key(ledger)
+        share = 1.0 - (MARGIN if on_prompts_of_training else OTHER_TEXTS)
+        least = 1.0 + share * (o.figure.value - 1.0)
+        as_much = found.accept_length.high >= least
+        if o.cause == DATA:
+            possible = not as_much or _would_pay_trained(found, ledger.baseline(concurrency), o.figure.value)
+        else:
+            possible = not as_much and (o.cause != PROMPTS or bool(on_prompts_of_training))
+        if possible:
+            origin = f"{share:.2f} of the drafts that the drafter alone has accepted ({o.figure} tokens a cycle)"
+            out.append(_hypothesis(o, least, origin, on_prompts_of_training or "original", concurrency))
+    return out
+
+
+def _would_pay_trained(now: Measurement, off: Measurement | None, alone: float) -> bool:
+    """Whether the drafter alone falls short of break-even, and one that is trained well would not."""
+    if off is None or off.throughput is None or now.step is None or now.spec.draft_steps < 1:
+        return False
+    needed = estimated_break_even(now.step, off.throughput).value
+    steps = now.spec.draft_steps
+    return alone < needed <= chain_from_conditional([WITHIN_REACH] * steps).accept_length
+
+
+def _hypothesis(o: Observation, least: float, origin: str, under: str, concurrency: int) -> OpenHypothesis:
+    prediction = Prediction(
+        metric="accept_length",
+        op=">=",
+        value=least,
+        under=under,
+        under_label="as found" if under == "original" else "on prompts of the training",
+        concurrency=concurrency,
+        value_from=origin,
+    )
+    return OpenHypothesis(
+        key=f"rival:{o.cause}:{o.check}",
+        cause=o.cause,
+        claim=o.claim,
+        answers="explains",
+        about=o.about,
+        prediction=prediction,
+        decides=o.decides,
+        todo=(("compare what is served with what the drafter gives alone", "high"),),
+        why=f"check {o.check}",
+    )
+
+
+def _prompts_key(ledger: Ledger) -> str:
+    """The key of the measurement on prompts of the training; empty where none was made."""
+    seen = _tested(ledger, PROMPTS)
+    key = on_prompts("original", seen.sources[0].where) if seen is not None and seen.sources else ""
+    return key if key and ledger.measured(key, concurrency=ledger.settings.concurrency) is not None else ""
+
+
+def _tested(ledger: Ledger, cause: str) -> Observation | None:
+    return next((o for o in ledger.observed(cause) if o.stance == "suggests" and o.figure is not None), None)
