@@ -11,7 +11,7 @@ from specdoctor.app.checkpoint_reading import read_drafter, read_target
 from specdoctor.app.model_files import ModelFiles
 from specdoctor.app.quoting import quoted
 from specdoctor.core.errors import UsageError
-from specdoctor.core.hypothesis import Observation
+from specdoctor.core.hypothesis import ConfigEdit, Observation
 from specdoctor.core.model import Frozen, Role, Verdict
 from specdoctor.core.server import Source
 from specdoctor.drafter.checkpoint import Checkpoint
@@ -48,6 +48,7 @@ class WiringFinding(Frozen):
     evidence: tuple[Cited, ...]
     next_check: str
     fix: str
+    edits: tuple[ConfigEdit, ...] = ()
 
 
 class Configured(Frozen):
@@ -220,6 +221,7 @@ def _finding(o: Observation, texts: dict[str, str]) -> WiringFinding:
         evidence=tuple(_cited(source, texts) for source in o.sources),
         next_check=o.decides,
         fix=o.fix,
+        edits=o.edits,
     )
 
 
@@ -252,7 +254,7 @@ def _headline(verdict: Verdict, findings: Sequence[WiringFinding], pair: Pair) -
 
 def as_json(found: WiringDocument) -> dict[str, object]:
     """The JSON document: ids as written, states by name."""
-    findings = [f.model_dump(mode="json", exclude={"check"}) for f in found.findings]
+    findings = [f.model_dump(mode="json", exclude={"check", "edits"}) for f in found.findings]
     for finding in findings:
         finding["evidence"] = [{k: v for k, v in cited.items() if v is not None} for cited in finding["evidence"]]
     return {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -12,6 +13,7 @@ from specdoctor.core.errors import EXIT_INCONCLUSIVE, EXIT_OK, UsageError
 
 if TYPE_CHECKING:
     from specdoctor.app.wiring import Captured, WiringDocument, WiringFinding
+    from specdoctor.app.wiring_fix import Written
     from specdoctor.drafter.comparison import EngineChoice
 
 LARGEST_SOURCE = 4 << 20
@@ -73,6 +75,15 @@ def wiring(
         bool,
         typer.Option("--shapes", help="Also print the shapes of both, and whether they allow a trial of this drafter."),
     ] = False,
+    write_fix: Annotated[
+        str | None,
+        typer.Option(
+            "--write-fix",
+            metavar="DIR",
+            help="Write DIR/config.json with what a configuration can repair of it. Nothing is written over.",
+            show_default=False,
+        ),
+    ] = None,
     accept_new_host_key: opt.AcceptNew = False,
     ssh_config: opt.SshConfig = None,
     ssh: opt.Ssh = None,
@@ -92,9 +103,11 @@ def wiring(
       specdoctor wiring --draft gpu-7:/models/head --target gpu-7:/models/base --training run.yaml --engine vllm --json
       specdoctor wiring --draft head.gguf --target base.gguf --engine llamacpp
       specdoctor wiring --draft ./other-head --target ./model --shapes
+      specdoctor wiring --draft ./head --target ./model --engine sglang --write-fix ./corrected
     """
     from specdoctor import assembly
     from specdoctor.app.wiring import as_json
+    from specdoctor.app.wiring_fix import write_fix as fixed
     from specdoctor.cli.places import hosts
     from specdoctor.core.model import Verdict
     from specdoctor.drafter.records.table import LARGEST_BYTES
@@ -107,19 +120,34 @@ def wiring(
     ) as reachable:
         record = (training, reachable.text(training, limit=LARGEST_BYTES)) if training is not None else None
         source = (engine_source, reachable.text(engine_source, limit=LARGEST_SOURCE)) if engine_source else None
+        drafter = reachable.files(draft)
         document = assembly.wiring(
-            reachable.files(draft),
+            drafter,
             reachable.files(target),
             training=record,
             choice=choice,
             method=method,
             source=source,
         )
+        written = fixed(document, drafter, Path(write_fix)) if write_fix is not None else None
     if json:
-        print_json(as_json(document))
+        told = {} if write_fix is None else {"written": written.model_dump(mode="json") if written else None}
+        print_json({**as_json(document), **told})
     else:
         print_text(document_text(document, shapes=shapes))
+        if write_fix is not None:
+            print_text("\n" + _laid_out(_written_rows(written)))
     raise typer.Exit(EXIT_INCONCLUSIVE if document.verdict is Verdict.NOT_ENOUGH_EVIDENCE else EXIT_OK)
+
+
+def _written_rows(written: Written | None) -> list[tuple[str, str]]:
+    """What was written where, and what to do with it."""
+    if written is None:
+        return [("written", "nothing: no finding is repaired by a configuration")]
+    rows = [("written", written.path), *(("", change) for change in written.changes)]
+    if written.needs:
+        rows.append(("", f"for {written.needs} or later only: the version asked about cannot serve it"))
+    return [*rows, ("next", "put it beside links to the drafter's other files, and start the server with that folder")]
 
 
 def chosen(engine: str | None, version: str | None, runner: str | None) -> EngineChoice | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Literal
 
-from pydantic import Field
+from pydantic import Field, JsonValue
 
 from specdoctor.core.estimate import Estimate
 from specdoctor.core.model import Frozen, Status
@@ -121,6 +121,17 @@ class Claim(Frozen):
     recalled_at: str | None = None
 
 
+class ConfigEdit(Frozen):
+    """One key of a drafter's config.json (dotted where nested) to be written, or taken out where `value` is None.
+
+    `needs` names the engine version that it is for, where that is not the one asked about.
+    """
+
+    key: str
+    value: JsonValue = None
+    needs: str = ""
+
+
 Stance = Literal["supports", "refutes", "suggests", "silent", "no-data"]
 
 
@@ -140,8 +151,9 @@ class Observation(Frozen):
     `supports`: the fault is there, openable in `sources`. `suggests`: something makes it possible, so it belongs among
     the rivals (`about` says of what) until the test in `decides` is made; `decided_by` says what that test costs.
     `refutes`: what was read excludes the claim in `against`. `silent`: looked and nothing found. `no-data`: could not
-    look (`claim` says what was missing). `reading` is what was predicted and read. `slows`: a fault that slows every
-    launch alike explains that something got slower, never that speculation loses.
+    look (`claim` says what was missing). `reading` is what was predicted and read. `edits` is as much of `fix` as the
+    drafter's configuration can hold. `slows`: a fault that slows every launch alike explains that something got slower,
+    never that speculation loses.
     """
 
     check: str
@@ -158,5 +170,6 @@ class Observation(Frozen):
     decides: str = ""
     decided_by: Literal["read", "load", "restart", "offline"] = "offline"
     fix: str = ""
+    edits: tuple[ConfigEdit, ...] = ()
     against: str = ""
     slows: Literal["", "all alike"] = ""

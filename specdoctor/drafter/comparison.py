@@ -10,7 +10,7 @@ from specdoctor.core.model import Frozen
 from specdoctor.core.server import Source
 from specdoctor.drafter.capture import AUX_SWITCH, Capture, Ids, TargetShape, at_key, captured, configured
 from specdoctor.drafter.records.record import TrainingRecord
-from specdoctor.drafter.repair import repair
+from specdoctor.drafter.repair import NO_REPAIR, Repair, repair
 from specdoctor.drafter.rules.rule import EngineRules, Rule, rule_for
 from specdoctor.drafter.rules.table import ENGINES
 from specdoctor.drafter.source_rule import SourceRule
@@ -134,7 +134,7 @@ def compare(
         cited = (column.logged, *cited)
         if record is None and _contradicted(column, config):
             words = f"{_as_configured(column)}: in no numbering are these the states that the config names"
-            fix = f"make the engine read {written_key(config)}, or serve it with one that does"
+            fix = Repair(f"make the engine read {written_key(config)}, or serve it with one that does")
             return (_said("supports", words, cited, fix=fix, explains=True),)
     if record is None:
         return (_said("suggests", f"{_as_configured(column)}; nothing says what it was trained on", cited),)
@@ -156,7 +156,7 @@ def _said(
     sources: Sequence[Source] = (),
     *,
     decides: str = DECIDES,
-    fix: str = "",
+    fix: Repair = NO_REPAIR,
     explains: bool = False,
 ) -> Observation:
     return Observation(
@@ -170,7 +170,8 @@ def _said(
         sources=tuple(sources),
         decides="" if stance in ("silent", "supports") else decides,
         decided_by="read",
-        fix=fix,
+        fix=fix.words,
+        edits=fix.edits,
     )
 
 
@@ -185,7 +186,7 @@ def _cannot(
     capture = column.capture
     lost = f"{in_words(capture.missing)} never captured" if capture.missing else ""
     claim = f"{column.label} cannot serve the configured ids {_ids(capture.source)}: {capture.fails or lost}"
-    fix = _fix(record, column, config, target) if record is not None else ""
+    fix = _fix(record, column, config, target) if record is not None else NO_REPAIR
     sources = (*(record.sources if record else ()), *cited)
     return _said("suggests" if column.doubt else "supports", claim, sources, fix=fix, explains=not column.doubt)
 
@@ -205,10 +206,10 @@ def written_key(config: Mapping[str, Any]) -> str:
     return ids.key if ids is not None else "its layer ids"
 
 
-def _fix(record: TrainingRecord, column: Column, config: Mapping[str, Any], target: TargetShape) -> str:
+def _fix(record: TrainingRecord, column: Column, config: Mapping[str, Any], target: TargetShape) -> Repair:
     """What brings it right; of an engine with a rule of its own no ids are calculated."""
     if column.source:
-        return f"name the ids that this engine turns into {in_words(record.states)}"
+        return Repair(f"name the ids that this engine turns into {in_words(record.states)}")
     choice = column.choice
     return repair(record.states, choice.name, choice.version, choice.runner, config, target)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol
 
-from specdoctor.core.hypothesis import Observation
+from specdoctor.core.hypothesis import ConfigEdit, Observation
 from specdoctor.core.server import Source
 from specdoctor.drafter.capture import TargetShape
 from specdoctor.drafter.checkpoint import Checkpoint
@@ -59,7 +59,9 @@ class DrafterCheck(Protocol):
     def judge(self, pair: Pair) -> tuple[Observation, ...]: ...
 
 
-def fault(check: str, cause: str, claim: str, *sources: Source, fix: str = "") -> Observation:
+def fault(
+    check: str, cause: str, claim: str, *sources: Source, fix: str = "", edits: tuple[ConfigEdit, ...] = ()
+) -> Observation:
     """A fault that stands in the files and takes acceptance with it."""
     return Observation(
         check=check,
@@ -71,6 +73,7 @@ def fault(check: str, cause: str, claim: str, *sources: Source, fix: str = "") -
         about="accept_length",
         sources=sources,
         fix=fix,
+        edits=edits,
     )
 
 

@@ -3,12 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
+from specdoctor.core.hypothesis import ConfigEdit
 from specdoctor.drafter.capture import TargetShape, captured, ids_for
 from specdoctor.drafter.rules.rule import EngineRules, Rule, rule_for
 from specdoctor.drafter.rules.table import ENGINES
 from specdoctor.drafter.states import entry_of, in_words
+
+
+class Repair(NamedTuple):
+    """A sentence, and as much of it as a configuration can hold."""
+
+    words: str
+    edits: tuple[ConfigEdit, ...] = ()
+
+
+NO_REPAIR = Repair("")
 
 
 def repair(
@@ -18,29 +29,31 @@ def repair(
     runner: str | None,
     config: Mapping[str, Any],
     target: TargetShape,
-) -> str:
-    """A sentence for this version, else the first later version that can serve the wiring, else retraining."""
+) -> Repair:
+    """For this version, else the first later version that can serve the wiring, else retraining."""
     rules = ENGINES[engine]
     chosen = rule_for(rules, version, runner or rules.default_runner(version))
     here = _ids_here(chosen.rule, trained, target) if chosen is not None else None
     if here is not None and rules.from_checkpoint:
         key, ids = here
         again = ", make the GGUF file again" if rules.builds else ""
-        return (
-            f"write {key} {list(ids)} in the drafter's config.json{again}; {rules.title} {version} then captures them"
-        )
+        then = f"{rules.title} {version} then captures them"
+        words = f"write {key} {list(ids)} in the drafter's config.json{again}; {then}"
+        return Repair(words, (ConfigEdit(key=key, value=list(ids)),))
     if here is not None:
-        return f"set eagle3_layers_to_capture {sorted(here[1])} in the YAML of {rules.title}"
+        return Repair(f"set eagle3_layers_to_capture {sorted(here[1])} in the YAML of {rules.title}")
+    edits: tuple[ConfigEdit, ...] = ()
     parts = [f"{rules.title} {version} cannot capture {in_words(trained)}"]
     later = _later(rules, version, runner, trained, target)
     if later is not None:
         release, key, ids = later
         parts.append(f"{release} or later can, with {key} {list(ids)}")
+        edits = (ConfigEdit(key=key, value=list(ids), needs=release),) if rules.from_checkpoint else ()
     if chosen is not None:
         got = captured(chosen.rule, config, target)
         retrain = f"train it again on {in_words(got.states)}" if got.states and not got.fails else "train it again"
         parts.append(f"or {retrain}, which this version captures")
-    return "; ".join(parts)
+    return Repair("; ".join(parts), edits)
 
 
 def _ids_here(rule: Rule, trained: tuple[str, ...], target: TargetShape) -> tuple[str, tuple[int, ...]] | None:

@@ -203,3 +203,56 @@ def test_places_are_read_as_users_write_them(text: str, place: tuple[str, str]) 
 def test_a_place_without_a_folder_is_refused(text: str) -> None:
     with pytest.raises(UsageError):
         place_of(text)
+
+
+SGLANG = ("--engine", "sglang", "--engine-version", "0.5.17")
+
+
+def test_a_corrected_configuration_is_written_beside_the_old_one_and_is_right(
+    specdoctor: Command, folder: Path
+) -> None:
+    put_head(folder / "head", ids=[2, 6, 9])
+    put_target(folder / "target")
+    (folder / "record.yaml").write_text("trained_on: [out(1), out(5), out(8)]\n")
+    before = (folder / "head/config.json").read_bytes()
+    result = specdoctor(*PAIR, *RECORD, *SGLANG, "--write-fix", "corrected", "--json")
+    assert document(result)["written"]["changes"] == [
+        "eagle_config.eagle_aux_hidden_state_layer_ids: [2, 6, 9] -> [1, 5, 8]"
+    ]
+    assert (folder / "head/config.json").read_bytes() == before
+    new = json.loads((folder / "corrected/config.json").read_text())
+    assert new == json.loads(before) | {"eagle_config": {"eagle_aux_hidden_state_layer_ids": [1, 5, 8]}}
+    for file in (folder / "head").glob("*.safetensors"):
+        (folder / "corrected" / file.name).symlink_to(file)
+    corrected = ("wiring", "--draft", "corrected", "--target", "target")
+    again: Any = document(specdoctor(*corrected, *RECORD, *SGLANG, "--json"))
+    assert again["verdict"] == "healthy"
+
+
+@pytest.mark.usefixtures("pair")
+@pytest.mark.parametrize("where", ["head", "taken"])
+def test_nothing_is_written_over(specdoctor: Command, folder: Path, where: str) -> None:
+    put_head(folder / "head", ids=[2, 6, 9])
+    (folder / "taken").mkdir()
+    (folder / "taken/config.json").write_text("{}")
+    before = (folder / where / "config.json").read_bytes()
+    result = specdoctor(*PAIR, *RECORD, *SGLANG, "--write-fix", where)
+    assert result.exit_code == 2
+    assert "not written over" in result.stderr
+    assert (folder / where / "config.json").read_bytes() == before
+
+
+@pytest.mark.usefixtures("pair")
+def test_where_no_configuration_repairs_it_nothing_is_written(specdoctor: Command, folder: Path) -> None:
+    result = specdoctor(*PAIR, *RECORD, *SGLANG, "--write-fix", "corrected")
+    assert "nothing: no finding is repaired" in result.stdout
+    assert not (folder / "corrected").exists()
+
+
+def test_what_only_a_later_version_can_serve_is_said_to_be_for_that_one(specdoctor: Command, folder: Path) -> None:
+    put_head(folder / "head", ids=[2, 6, 9])
+    put_target(folder / "target")
+    (folder / "record.yaml").write_text("trained_on: [embed, out(5), out(8)]\n")
+    old = ("--engine", "sglang", "--engine-version", "0.5.12")
+    found: Any = document(specdoctor(*PAIR, *RECORD, *old, "--write-fix", "corrected", "--json"))
+    assert found["written"]["needs"] == "SGLang 0.5.20"

@@ -152,7 +152,7 @@ def test_the_newest_version_of_each_engine_is_one_of_its_own() -> None:
 def test_a_repair_brings_what_it_says(
     engine: str, version: str, runner: str | None, target: TargetShape, trained: tuple[int, ...], says: str
 ) -> None:
-    said = repair(at_entries(trained), engine, version, runner, config([5, 6, 7]), target)
+    said = repair(at_entries(trained), engine, version, runner, config([5, 6, 7]), target).words
     assert says in said
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from specdoctor.core.hypothesis import Observation
+from specdoctor.core.hypothesis import ConfigEdit, Observation
 from specdoctor.drafter.capture import AUX_SWITCH, at_key
 from specdoctor.drafter.comparison import written
 from specdoctor.drafter.pair import Pair, fault
@@ -29,9 +29,9 @@ class FcWidth:
             if width == hidden:
                 return ()
             claim = f"{AUX_SWITCH} is false, and fc takes {width // hidden} states: the engine skips it"
-            return (
-                fault(self.name, "WIRE-1", claim, shown, pair.draft.said(AUX_SWITCH), fix=f"set {AUX_SWITCH} true"),
-            )
+            edits = (ConfigEdit(key=AUX_SWITCH, value=True),)
+            said = pair.draft.said(AUX_SWITCH)
+            return (fault(self.name, "WIRE-1", claim, shown, said, fix=f"set {AUX_SWITCH} true", edits=edits),)
         ids = written(pair.draft.config, pair.column)
         count = USUAL
         if pair.column is not None:

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from specdoctor.core.hypothesis import Observation
+from specdoctor.core.hypothesis import ConfigEdit, Observation
 from specdoctor.core.server import Source
 from specdoctor.drafter.checkpoint import Checkpoint
 from specdoctor.drafter.pair import Pair, doubt, fault
@@ -34,7 +34,9 @@ class Positions:
             theta, source = trained
             claim = f"served with rope_theta {_theta(draft.text):g}, trained with {theta:g}: it sees other positions"
             fix = f"write rope_theta {theta:g} in the drafter's config.json"
-            found.append(fault(self.name, "WIRE-6", claim, draft.said(_theta_key(draft)), source, fix=fix))
+            edits = (ConfigEdit(key=_theta_path(draft), value=theta),)
+            said = draft.said(_theta_key(draft))
+            found.append(fault(self.name, "WIRE-6", claim, said, source, fix=fix, edits=edits))
             return tuple(found)
         alike = trained is None and draft.is_eagle3 and draft.format == target.format
         key = _differing(draft, target) if alike else ""
@@ -67,6 +69,11 @@ def _theta(config: Mapping[str, Any]) -> float | None:
 
 def _theta_key(draft: Checkpoint) -> str:
     return "rope_theta" if "rope_theta" in draft.text else "rope_parameters"
+
+
+def _theta_path(draft: Checkpoint) -> str:
+    """Where the value stands, as a dotted key."""
+    return "rope_theta" if _theta_key(draft) == "rope_theta" else "rope_parameters.rope_theta"
 
 
 def _trained_theta(draft: Checkpoint) -> tuple[float, Source] | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from specdoctor.core.hypothesis import Observation
+from specdoctor.core.hypothesis import ConfigEdit, Observation
 from specdoctor.drafter.pair import Pair, doubt, fault
 
 _FLOATS = ("BF16", "F16", "F32")
@@ -29,7 +29,8 @@ class Quantisation:
                 f"quantization_config names a quantisation{copied}, and the projections are {', '.join(sorted(kinds))}"
             )
             fix = "take quantization_config out of the drafter's config.json"
-            return (fault(self.name, "MIS-3", claim, draft.said("quantization_config"), fix=fix),)
+            edits = (ConfigEdit(key="quantization_config"),)
+            return (fault(self.name, "MIS-3", claim, draft.said("quantization_config"), fix=fix, edits=edits),)
         if config is None and not plain:
             claim = f"the projections are {', '.join(sorted(kinds))}, and no quantization_config says how to read them"
             decides = "the loader's messages at start, or the trainer's export settings"

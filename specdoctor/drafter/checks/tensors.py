@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from specdoctor.core.hypothesis import Observation
+from specdoctor.core.hypothesis import ConfigEdit, Observation
 from specdoctor.drafter.pair import Pair, doubt, fault
 
 _LAYER = ("midlayer", "layers.0", "blk.0", "model.layers.0")
@@ -45,7 +45,9 @@ class Tensors:
         if draft.config.get("tie_word_embeddings") is True and draft.has("lm_head.weight") and pair.engine == "sglang":
             claim = "tie_word_embeddings is true, so the drafter's own lm_head is dropped"
             fix = "set tie_word_embeddings false"
-            found.append(fault(self.name, "WIRE-2", claim, draft.said("tie_word_embeddings"), draft.listed(), fix=fix))
+            said = (draft.said("tie_word_embeddings"), draft.listed())
+            edits = (ConfigEdit(key="tie_word_embeddings", value=False),)
+            found.append(fault(self.name, "WIRE-2", claim, *said, fix=fix, edits=edits))
         found += self._unread(pair)
         return tuple(found)
 
