@@ -15,7 +15,7 @@ from specdoctor.app.by_hand import recognise
 from specdoctor.app.control import compared, control_requests
 from specdoctor.app.fingerprint import bench_workload, fingerprint, traffic_workload
 from specdoctor.app.measuring import measure, traffic_measurement
-from specdoctor.app.prompts import built_in, chat_template, from_file, from_text, rendered
+from specdoctor.app.prompts import BUILT_IN, built_in, chat_template, from_file, from_text, rendered
 from specdoctor.app.read_back import ReadBack, read_back
 from specdoctor.app.run import FACTS_ARTEFACT, Run
 from specdoctor.app.surroundings import surroundings_text
@@ -24,7 +24,7 @@ from specdoctor.core.errors import ConnectionLost, LedgerError, TargetError, Usa
 from specdoctor.core.facts import Facts
 from specdoctor.core.hypothesis import Hypothesis, TodoItem
 from specdoctor.core.launch import LaunchOrder, ReadyRules, RestoreOrder
-from specdoctor.core.measurement import BenchPlan, BenchRecord, Measurement, on_prompts
+from specdoctor.core.measurement import BenchPlan, BenchRecord, Measurement, PromptSet, on_prompts
 from specdoctor.core.model import Status
 from specdoctor.core.moves import (
     Bench,
@@ -409,8 +409,7 @@ def _plan(run: Run, action: str, move: Bench) -> BenchPlan:
     chosen = settings.prompt_file or "mixed"
     prompts = from_file(Path(chosen)) if settings.prompt_file and Path(chosen).exists() else built_in(chosen)
     if move.prompts:
-        held = run.scene.facts.files.get(move.prompts)
-        prompts = from_text(move.prompts, (held.text if held is not None else None) or "")
+        prompts = _other_prompts(run.scene.facts, move.prompts)
     requests = max(settings.requests, 2 * move.concurrency if move.concurrency > 1 else settings.requests)
     if settings.form == "generate":
         prompts = rendered(prompts, chat_template(run.scene.facts, view.model_path))
@@ -430,6 +429,14 @@ def _plan(run: Run, action: str, move: Bench) -> BenchPlan:
         own_command=() if move.control else settings.bench_command,
         log_path=view.log_path,
     )
+
+
+def _other_prompts(facts: Facts, named: str) -> PromptSet:
+    """A built-in set by its name, else a file that was read on the host. Raises UsageError."""
+    if named in BUILT_IN:
+        return built_in(named)
+    held = facts.files.get(named)
+    return from_text(named, (held.text if held is not None else None) or "")
 
 
 def _own_words(measurement: Measurement, record: BenchRecord) -> str:

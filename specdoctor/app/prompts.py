@@ -34,6 +34,24 @@ _MATHS = (
 )
 _SHORT = ("Name three uses of copper.", "What is the capital of Portugal?")
 
+_SENTENCE = "The quick brown fox jumps over the lazy dog while the cat watches. "
+_PREDICTABLE = (
+    "Go on with this text, word for word, and add nothing to it:\n" + 24 * _SENTENCE,
+    "Go on counting, one number to a line, and add nothing to it:\n" + "\n".join(str(n) for n in range(1, 60)),
+)
+_LEDGER = tuple(
+    f"Entry {n}: on day {1 + n % 28} of month {1 + n % 12}, {('Ada', 'Ben', 'Cleo', 'Dev')[n % 4]} delivered "
+    f"{3 * n % 97} crates of {('apples', 'copper wire', 'paper', 'seed potatoes', 'tiles')[n % 5]} to hall {1 + n % 9}."
+    for n in range(1, 181)
+)
+_LONG = tuple(
+    f"{question}\n\n" + "\n".join(_LEDGER)
+    for question in (
+        "Read this ledger and say, in a short report, who delivered most often and to which halls.",
+        "Read this ledger and sum up what it tells of the goods and of the months.",
+    )
+)
+
 IN_TEMPLATE = "in the model's chat template"
 """How the name of a set ends whose prompts were rendered."""
 
@@ -43,6 +61,8 @@ BUILT_IN: dict[str, tuple[tuple[str, tuple[str, ...]], ...]] = {
     "code": (("code", _CODE),),
     "maths": (("maths", _MATHS),),
     "short": (("short", _SHORT),),
+    "long": (("long", _LONG),),
+    "predictable": (("predictable", _PREDICTABLE),),
 }
 
 

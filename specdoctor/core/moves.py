@@ -62,8 +62,8 @@ class Watch(Frozen):
 class Bench(Frozen):
     """Benchmark the launch that runs now (`launch_key`), which must be the one named here.
 
-    `control`: the original, put back, to be compared with itself before. `prompts`: a file that was read on the host,
-    whose prompts are sent in place of the run's own.
+    `control`: the original, put back, to be compared with itself before. `prompts`: a built-in set by its name, or a
+    file that was read on the host, whose prompts are sent in place of the run's own.
     """
 
     kind: Literal["bench"] = "bench"

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from specdoctor.core.errors import EXIT_INCONCLUSIVE, EXIT_MISMATCH, EXIT_OK
 from specdoctor.core.estimate import Estimate
 from specdoctor.core.ledger import Ledger
-from specdoctor.core.measurement import Measurement
+from specdoctor.core.measurement import Measurement, on_prompts
 from specdoctor.core.model import Frozen, Role
 from specdoctor.planners.playbook import hypothesis_key
 from specdoctor.planners.playbook_schema import (
@@ -68,19 +68,22 @@ def _outcome(expectation: Expectation, playbook: Playbook, ledger: Ledger) -> Ou
             return Outcome(expected=f"verdict {words}", met=met, because=f"it is {reached.verdict}")
 
 
-def _measured(ledger: Ledger, label: str, concurrency: int) -> Measurement | None:
-    """The latest benchmark of the launch with this label, with so many clients."""
-    if label == AS_FOUND:
-        return ledger.measured("original", concurrency=concurrency)
+def _measured(ledger: Ledger, label: str, concurrency: int, prompts: str | None) -> Measurement | None:
+    """The latest benchmark of the launch with this label, with so many clients; `prompts` None: the run's own."""
     keys = [r.change.key for r in ledger.relaunches if r.change.label == label]
-    return ledger.measured(keys[-1], concurrency=concurrency) if keys else None
+    key = "original" if label == AS_FOUND else keys[-1] if keys else None
+    if key is None:
+        return None
+    return ledger.measured(on_prompts(key, prompts) if prompts else key, concurrency=concurrency)
 
 
-def _read(ledger: Ledger, label: str, metric: str, concurrency: int) -> tuple[Estimate | None, str]:
+def _read(
+    ledger: Ledger, label: str, metric: str, concurrency: int, prompts: str | None = None
+) -> tuple[Estimate | None, str]:
     """A figure of a launch with its evidence, or nothing and why."""
-    found = _measured(ledger, label, concurrency)
+    found = _measured(ledger, label, concurrency, prompts)
     if found is None:
-        return None, f"{label} was not measured"
+        return None, f"{label} was not measured" + (f" with prompts {prompts}" if prompts else "")
     figures = {"throughput_tok_s": found.throughput, "accept_length": found.accept_length, "step_ms": found.step}
     figure = figures[metric]
     return figure, found.evidence if figure is not None else f"no {metric} was measured of {label} ({found.evidence})"
@@ -92,7 +95,8 @@ def _figure(e: FigureExpectation, ledger: Ledger) -> Outcome:
     expected = f"{e.metric} of {e.of} {e.op} {against}{slack}"
     clients = e.concurrency or ledger.settings.concurrency
     expected += f", {clients} clients" if e.concurrency else ""
-    figure, origin = _read(ledger, e.of, e.metric, clients)
+    expected += f", prompts {e.prompts}" if e.prompts else ""
+    figure, origin = _read(ledger, e.of, e.metric, clients, e.prompts)
     if figure is None:
         return Outcome(expected=expected, met=None, because=origin)
     evidence: tuple[str, ...] = (origin,)

@@ -100,6 +100,14 @@ def explaining(briefing: Briefing, symptom: Symptom) -> list[OpenHypothesis]:
     return out
 
 
+def explained_by_reading(ledger: Ledger) -> list[OpenHypothesis]:
+    """Faults that no launch undoes and that cost acceptance by what was read: they explain a loss that was measured."""
+    if not slower_confirmed(ledger):
+        return []
+    found = [o for o in ledger.observed() if o.stance == "supports" and o.binds and o.explains and o.remedy is None]
+    return [_read_explanation(o) for o in found if o.reading is not None and o.about == "accept_length"]
+
+
 def _read_explanation(o: Observation) -> OpenHypothesis:
     """The reading itself shows the symptom at work (requests waiting at a cap, the line a server died on)."""
     return OpenHypothesis(

@@ -29,7 +29,7 @@ from specdoctor.core.moves import (
 from specdoctor.core.ports import Briefing
 from specdoctor.core.server import SpecSetting
 from specdoctor.planners.experiments import OFF, other_install_change, remedy_change
-from specdoctor.planners.hypotheses import excluded, findings
+from specdoctor.planners.hypotheses import excluded, explained_by_reading, findings
 from specdoctor.planners.playbook_schema import (
     AS_FOUND,
     BenchStep,
@@ -43,6 +43,7 @@ from specdoctor.planners.playbook_schema import (
     WatchStep,
 )
 from specdoctor.planners.rules import blocked
+from specdoctor.planners.trained_limits import trained_limits
 
 
 def hypothesis_key(step: RelaunchStep) -> str:
@@ -83,7 +84,8 @@ class PlaybookPlanner:
         """Faults that the checks found, and claims of later steps whose threshold is known by now."""
         ledger = briefing.ledger
         told = read_symptom(ledger.settings.symptom)
-        moves = [m for m in (*findings(ledger), *excluded(ledger, told)) if ledger.by_key(m.key) is None]
+        known = (*findings(ledger), *excluded(ledger, told), *explained_by_reading(ledger), *trained_limits(ledger))
+        moves = [m for m in known if ledger.by_key(m.key) is None]
         for step in self.playbook.steps:
             if isinstance(step, RelaunchStep) and ledger.by_key(hypothesis_key(step)) is None:
                 opened = self._stated(step, briefing)
@@ -167,7 +169,13 @@ class PlaybookPlanner:
             return None
         concurrency = step.concurrency or ledger.settings.concurrency
         testing = tuple(h.id for h in ledger.hypotheses.values() if h.prediction and h.prediction.under == key)
-        move = Bench(launch_key=current.key, concurrency=concurrency, hypotheses=testing, why=self._why(index))
+        move = Bench(
+            launch_key=current.key,
+            concurrency=concurrency,
+            hypotheses=testing,
+            prompts=step.prompts or "",
+            why=self._why(index),
+        )
         return move if _taken(ledger, move) <= self._earlier(index, step) else None
 
     def _relaunch(self, step: RelaunchStep, briefing: Briefing) -> Move | None:

@@ -21,6 +21,7 @@ FigureName = Literal["accept_length", "throughput_tok_s", "step_ms"]
 Comparison = Literal[">=", ">", "<=", "<", "=="]
 CauseId = Annotated[str, Field(pattern=r"^[A-Z]+-\d+$")]
 Label = Annotated[str, Field(min_length=1)]
+PromptName = Literal["mixed", "chat", "code", "maths", "short", "long", "predictable"]
 
 
 class Budgets(Frozen):
@@ -68,10 +69,11 @@ class ComputeStep(Frozen):
 
 
 class BenchStep(Frozen):
-    """Benchmark the launch of this label, which must be the one that runs."""
+    """Benchmark the launch of this label, which must be the one that runs; `prompts`: a built-in set for it alone."""
 
     bench: Label
     concurrency: Annotated[int, Field(ge=1)] | None = None
+    prompts: PromptName | None = None
 
 
 class Change(Frozen):
@@ -153,7 +155,8 @@ STEPS: dict[str, type[Frozen]] = {
 class FigureExpectation(Frozen):
     """A figure of one launch against a value or another launch; `tolerance` is the share by which it may be missed.
 
-    `concurrency`: of the benchmarks with so many clients, where that is not the playbook's own number.
+    `concurrency`: of the benchmarks with so many clients, where that is not the playbook's own number. `prompts`: of
+    the benchmark with this built-in set; what it is compared with is with the playbook's own prompts.
     """
 
     metric: FigureName
@@ -163,6 +166,7 @@ class FigureExpectation(Frozen):
     than: Label | None = None
     tolerance: Annotated[FiniteFloat, Field(ge=0, lt=1)] = 0.0
     concurrency: Annotated[int, Field(ge=1)] | None = None
+    prompts: PromptName | None = None
 
     @model_validator(mode="after")
     def _one_reference(self) -> Self:

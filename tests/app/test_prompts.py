@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
 from specdoctor.app.prompts import BUILT_IN, built_in, chat_template, from_file, of_categories, rendered
 from specdoctor.core.errors import UsageError
 from specdoctor.core.facts import Facts, FileFacts
+from specdoctor.planners.playbook_schema import PromptName
 
 TEMPLATE = (
     "{% for m in messages %}<{{ m.role }}>{{ m.content }}{% endfor %}"
@@ -128,3 +130,7 @@ def test_a_hostile_template_reaches_nothing(template: str) -> None:
     prompts = rendered(built_in("short"), template)
     assert "raw" in prompts.name
     assert prompts.prompts == built_in("short").prompts
+
+
+def test_a_playbook_can_name_every_built_in_set() -> None:
+    assert set(get_args(PromptName)) == set(BUILT_IN)

@@ -169,3 +169,40 @@ def test_a_killed_replay_goes_on_where_it_was() -> None:
     assert launched == ["without speculation", "draft length as asked"]
     assert again.ledger.restored is True
     assert all(h.status is not Status.OPEN for h in again.ledger.hypotheses.values() if h.prediction)
+
+
+@pytest.mark.parametrize(
+    ("playbook", "world"),
+    [
+        ("drafter-wiring", "kimi-k2.5-eagle3"),
+        ("drafter-wiring", "ids-top-level-ignored"),
+        ("drafter-alone", "undertrained"),
+        ("acceptance-surface", "healthy-offbyone-convention"),
+    ],
+)
+def test_a_playbook_of_the_drafter_finds_what_it_expects(playbook: str, world: str) -> None:
+    run, found = replayed(playbook, world)
+    assert exit_code(found) == 0, found
+    assert run.ledger.restored in (None, True)
+
+
+@pytest.mark.parametrize(
+    ("playbook", "world"),
+    [
+        ("drafter-wiring", "undertrained"),
+        ("drafter-alone", "kimi-k2.5-eagle3"),
+        ("acceptance-surface", "ids-top-level-ignored"),
+    ],
+)
+def test_a_playbook_of_the_drafter_does_not_fit_other_faults(playbook: str, world: str) -> None:
+    _, found = replayed(playbook, world)
+    assert exit_code(found) == 1, found
+
+
+def test_prompts_of_one_kind_are_measured_apart_from_the_runs_own() -> None:
+    run, _ = replayed("acceptance-surface", "healthy-offbyone-convention")
+    measured = {m.launch_key: m.prompt_set for m in run.ledger.measurements if m.source in ("bench", "prompts")}
+    kinds = ("chat", "code", "maths", "long", "predictable")
+    assert set(measured) == {"original", *(f"original on {kind}" for kind in kinds)}
+    assert len(set(measured.values())) == 6
+    assert run.ledger.restarts == 0
