@@ -54,11 +54,11 @@ demo: setup ## practise on a host that this command starts itself; no GPU needed
 	@$(VENV)/bin/specdoctor demo $(ARGS)
 
 test: setup ## run the tests (ARGS="-k name" narrows, WORKERS=n for n processes)
-	$(PY) -m pytest -n $(WORKERS) --dist loadfile -m "not alone" --ignore=tests/replays --ignore=tests/e2e $(ARGS)
+	$(PY) -m pytest -n $(WORKERS) --dist loadfile -m "not alone and not slow" --ignore=tests/replays --ignore=tests/e2e $(ARGS)
 	$(if $(ARGS),,$(PY) -m pytest -m alone $$(grep -rlF mark.alone tests --include=test_*.py))
 
-e2e: setup ## run the command line against practice hosts over real SSH (ARGS="-k name" narrows)
-	$(PY) -m pytest -n $(E2E_WORKERS) --dist loadfile tests/e2e $(ARGS)
+e2e: setup ## the slow tests: the command line against practice hosts over real SSH (ARGS="-k name" narrows)
+	$(PY) -m pytest -n $(E2E_WORKERS) --dist loadfile -m slow tests $(ARGS)
 
 chaos: setup ## kill the controller and cut its link ROUNDS times in all phases (FIRST=n: seeds from n on; WORLD=name)
 	CHAOS_ROUNDS=$(ROUNDS) CHAOS_FIRST=$(FIRST) CHAOS_WORLD=$(WORLD) $(PY) -m pytest -n $(WORKERS) --dist load -rP tests/e2e/test_chaos.py $(ARGS)

@@ -53,7 +53,13 @@ ONE_DRAW = frozenset(
 
 
 @pytest.mark.parametrize(
-    ("name", "seed"), [(name, seed) for name in OWN_SERVERS for seed in (0, 1) if not (seed and name in ONE_DRAW)]
+    ("name", "seed"),
+    [
+        pytest.param(name, seed, marks=[pytest.mark.slow] if seed else [])
+        for name in OWN_SERVERS
+        for seed in (0, 1)
+        if not (seed and name in ONE_DRAW)
+    ],
 )
 def test_no_world_is_answered_wrongly(name: str, seed: int) -> None:
     """Right, or honestly short of it; and the server is as it was."""
@@ -251,11 +257,11 @@ def test_no_secret_is_kept() -> None:
     "symptom",
     [
         "lower throughput than without speculation",
-        "Throughput went from 90 tok/s to 57 tok/s after enabling EAGLE-3",
-        "accept length is 1.6, very low",
-        "EAGLE-3 bringt nichts, 57 Tokens pro Sekunde, ohne 90",
+        pytest.param("Throughput went from 90 tok/s to 57 tok/s after enabling EAGLE-3", marks=pytest.mark.slow),
+        pytest.param("accept length is 1.6, very low", marks=pytest.mark.slow),
+        pytest.param("EAGLE-3 bringt nichts, 57 Tokens pro Sekunde, ohne 90", marks=pytest.mark.slow),
         "90 tok/s with EAGLE and 57 without",
-        "EAGLE-3 is slow: 57 tok/s; it was 40 tok/s without",
+        pytest.param("EAGLE-3 is slow: 57 tok/s; it was 40 tok/s without", marks=pytest.mark.slow),
         "",
         "is everything ok?",
     ],
@@ -307,6 +313,7 @@ def test_one_request_is_enough_for_an_honest_end() -> None:
     assert run.ledger.restored in (None, True)
 
 
+@pytest.mark.slow
 def test_requests_that_wait_are_a_cause_where_nothing_was_said() -> None:
     run, _ = simulated("request-cap-48", symptom="")
     assert verdict_of(run) is Verdict.CAUSE
