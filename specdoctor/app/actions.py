@@ -377,9 +377,9 @@ def _bench(run: Run, action: str, move: Bench) -> Outcome:
     }
     if move.control:
         told |= {"source": "control", "launch": "as found, put back"}
-    if move.prompts:
-        key = on_prompts(launch.key, move.prompts)
-        told |= {"source": "prompts", "launch": f"{launch.label}, prompts of {move.prompts}", "launch_key": key}
+    if move.prompts or move.template:
+        key, label = (on_prompts(name, move.prompts, move.template) for name in (launch.key, launch.label))
+        told |= {"source": "prompts", "launch": label, "launch_key": key}
     measurement = measurement.model_copy(update=told)
     figures = _figures(measurement) + _own_words(measurement, record)
     evidence = run.record(
@@ -412,7 +412,7 @@ def _plan(run: Run, action: str, move: Bench) -> BenchPlan:
         prompts = _other_prompts(run.scene.facts, move.prompts)
     requests = max(settings.requests, 2 * move.concurrency if move.concurrency > 1 else settings.requests)
     if settings.form == "generate":
-        prompts = rendered(prompts, chat_template(run.scene.facts, view.model_path))
+        prompts = rendered(prompts, chat_template(run.scene.facts, move.template or view.model_path))
     return BenchPlan(
         run=run.id,
         action=action,

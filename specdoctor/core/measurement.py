@@ -136,9 +136,9 @@ class WatchRecord(Frozen):
     metrics_after: str | None = None
 
 
-def on_prompts(launch_key: str, prompts: str) -> str:
-    """The key under which a launch is measured with other prompts than the run's."""
-    return f"{launch_key} on {prompts}"
+def on_prompts(launch_key: str, prompts: str = "", template: str = "") -> str:
+    """The key under which a launch is measured with other prompts than the run's, or in another chat template."""
+    return launch_key + (f" on {prompts}" if prompts else "") + (f" in the template of {template}" if template else "")
 
 
 class Measurement(Frozen):

@@ -64,6 +64,7 @@ class Bench(Frozen):
 
     `control`: the original, put back, to be compared with itself before. `prompts`: a built-in set by its name, or a
     file that was read on the host, whose prompts are sent in place of the run's own.
+    `template`: the folder of another model, in whose chat template they are sent.
     """
 
     kind: Literal["bench"] = "bench"
@@ -72,6 +73,7 @@ class Bench(Frozen):
     hypotheses: tuple[str, ...] = ()
     control: bool = False
     prompts: str = ""
+    template: str = ""
     why: str = ""
 
 

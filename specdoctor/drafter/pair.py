@@ -77,7 +77,7 @@ def fault(
     )
 
 
-def doubt(check: str, cause: str, claim: str, *sources: Source, decides: str) -> Observation:
+def doubt(check: str, cause: str, claim: str, *sources: Source, decides: str, fix: str = "") -> Observation:
     """Something in the files that may cost acceptance; `decides` is the test that tells."""
     return Observation(
         check=check,
@@ -88,4 +88,5 @@ def doubt(check: str, cause: str, claim: str, *sources: Source, decides: str) ->
         sources=sources,
         decides=decides,
         decided_by="load",
+        fix=fix,
     )

@@ -108,10 +108,14 @@ class Drafter:
         forced = resolved.env.get("SGLANG_SIMULATE_ACC_LEN")
         self._forced = float(forced) if forced and float(forced) > 0 else None
 
-    def easiness(self, prompt_key: str, category: str | None) -> float:
-        """Log-odds shift of one prompt: its own effect and its category's."""
+    def easiness(self, prompt_key: str, category: str | None, prompt: str | None = None) -> float:
+        """Log-odds shift of one prompt: its own effect, its category's, and that of another template than it learnt."""
         own = random.Random(f"{prompt_key}:easiness").gauss(0.0, 1.0) * self._accept.prompt_sd
-        return own + math.log(self._accept.category_odds.get(category or "", 1.0))
+        draft = self._resolved.draft
+        mark = draft.training.template_mark if draft is not None else None
+        other = mark is not None and mark not in (prompt or "")
+        odds = self._accept.category_odds.get(category or "", 1.0)
+        return own + math.log(odds * (self._accept.other_template_odds if other else 1.0))
 
     def accepted(self, luck: Luck, position: int, *, easiness: float, temperature: float) -> int:
         """Drafts accepted by the verify step whose first draft would be output token `position`."""

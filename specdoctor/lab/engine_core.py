@@ -130,7 +130,8 @@ class EngineCore:
         return None
 
     def _sequence(self, request: GenRequest, ids: tuple[int, ...], room: int, now_s: float) -> Sequence:
-        code = isinstance(request.prompt, str) and looks_like_code(request.prompt)
+        words = request.prompt if isinstance(request.prompt, str) else None
+        code = words is not None and looks_like_code(words)
         category = request.category or ("code" if code else "chat")
         base = f"{self._world.seed}:{prompt_key(ids)}"
         key = base if request.temperature <= 0 else f"{base}:{self._seed}:{request.id}"
@@ -145,7 +146,7 @@ class EngineCore:
         return Sequence(
             request=request,
             ids=ids,
-            easiness=self._drafter.easiness(base, category) if self._drafter else 0.0,
+            easiness=self._drafter.easiness(base, category, words) if self._drafter else 0.0,
             luck=Luck(f"{key}:luck"),
             text=text,
             limit=text.natural_length if stops else limit,

@@ -51,6 +51,8 @@ class Acceptance(Frozen):
     when_fed: dict[str, Conditionals] = Field(default_factory=dict)
     """Captured states, as `"out(1) out(29) out(57)"` -> conditionals, where these differ from `otherwise`."""
     category_odds: dict[str, float] = Field(default_factory=dict)
+    other_template_odds: float = Field(default=1.0, gt=0.0)
+    """Factor on the odds for prompts without the mark of the training's template."""
     prompt_sd: float = 0.12
     stretch_sd: float = Field(default=0.0, ge=0.0)
     """Spread of the log-odds between easy and hard stretches inside one text."""
@@ -79,6 +81,8 @@ class Training(Frozen):
     target: str | None = None
     rope_theta: float | None = None
     """What its positions were turned by; None: whatever its config.json says."""
+    template_mark: str | None = None
+    """Text that every prompt of the training holds, by its chat template; None: any prompt is as those."""
 
 
 class Model(Frozen):

@@ -32,7 +32,12 @@ from specdoctor.planners.rival_tests import rival_tests
 from specdoctor.planners.rivals import rivals
 from specdoctor.planners.starts import starts_claim
 from specdoctor.planners.state import benched, explained
-from specdoctor.planners.trained_limits import on_training_prompts, trained_limits
+from specdoctor.planners.trained_limits import (
+    in_training_template,
+    on_training_prompts,
+    template_rival,
+    trained_limits,
+)
 
 UNDER_LOAD = ("gpu-state",)
 """Checks whose answer is another one while the server works."""
@@ -65,7 +70,7 @@ class RulePlanner:
             or self._under_load(ledger, scene)
             or _new(ledger, starts_claim(ledger))
             or _new(ledger, symptom_claim(briefing, symptom))
-            or _new(ledger, trained_limits(ledger))
+            or _new(ledger, [*trained_limits(ledger), *template_rival(ledger)])
             or _new(ledger, old_against_new(briefing))
             or self._restart(briefing, symptom)
             or list(rival_tests(briefing) if not blocked(ledger, "bench") else ())
@@ -103,7 +108,7 @@ class RulePlanner:
                 return [
                     Bench(concurrency=concurrency, why="how fast is it as found, and how many drafts are accepted?")
                 ]
-        return list(on_training_prompts(ledger, symptom))
+        return list(on_training_prompts(ledger, symptom) or in_training_template(ledger, symptom))
 
     def _under_load(self, ledger: Ledger, scene: Scene) -> list[Move]:
         """Judge once what was read of the GPUs while they worked."""

@@ -35,6 +35,57 @@ def on_training_prompts(ledger: Ledger, symptom: Symptom) -> list[Bench]:
     return [Bench(concurrency=concurrency, prompts=where, why="does it accept more on prompts of its own training?")]
 
 
+def in_training_template(ledger: Ledger, symptom: Symptom) -> list[Bench]:
+    """The server as found with its prompts in the drafter's own chat template, once, where that is another one."""
+    seen = _templates(ledger)
+    concurrency = ledger.settings.concurrency
+    can = ledger.granted(Risk.LOAD) and ledger.settings.form == "generate" and symptom.asks_about_speed
+    if seen is None or not can or ledger.measured("original", concurrency=concurrency) is None:
+        return []
+    where = seen.sources[0].where
+    if any(a.started.move.get("template") == where for a in ledger.actions.values()):
+        return []
+    return [Bench(concurrency=concurrency, template=where, why="does it accept more in the template of its training?")]
+
+
+def template_rival(ledger: Ledger) -> list[OpenHypothesis]:
+    """Another template explains the loss where in the drafter's own one speculation gives what none gives."""
+    seen, off = _templates(ledger), ledger.baseline(ledger.settings.concurrency)
+    if seen is None or off is None or off.throughput is None or not slower_confirmed(ledger):
+        return []
+    key = on_prompts("original", template=seen.sources[0].where)
+    if ledger.measured(key, concurrency=ledger.settings.concurrency) is None:
+        return []
+    prediction = Prediction(
+        metric="throughput_tok_s",
+        op=">=",
+        value=off.throughput.value,
+        under=key,
+        under_label="in the template of its training",
+        concurrency=ledger.settings.concurrency,
+        value_from=f"without speculation, {off.evidence}",
+    )
+    return [
+        OpenHypothesis(
+            key=f"rival:{seen.cause}:{seen.check}",
+            cause=seen.cause,
+            claim=seen.claim,
+            answers="explains",
+            about=seen.about,
+            prediction=prediction,
+            decides=seen.decides,
+            todo=(("benchmark it in the template of its training", "high"),),
+            why=f"check {seen.check}",
+        )
+    ]
+
+
+def _templates(ledger: Ledger) -> Observation | None:
+    """That two chat templates differ, the drafter's first."""
+    found = [o for o in ledger.observed(PROMPTS) if o.stance == "suggests" and o.sources]
+    return next((o for o in found if o.sources[0].key == "chat_template"), None)
+
+
 def trained_limits(ledger: Ledger) -> list[OpenHypothesis]:
     """Each rival of the training that predicts an accept length: it explains the loss if that is what is served.
 

@@ -24,7 +24,8 @@ class Template:
         )
         claim = "the chat template beside the drafter is not the one that the target serves"
         decides = "accept length on the same questions with each of the two templates"
-        return (doubt(self.name, "TRAIN-1", claim, *sources, decides=decides),)
+        fix = "serve the template that it was trained with (--chat-template), or train it on the one that is served"
+        return (doubt(self.name, "TRAIN-1", claim, *sources, decides=decides, fix=fix),)
 
 
 def _plain(template: str) -> str:
