@@ -184,7 +184,13 @@ def _assemble(
     states: tuple[str, ...] = ()
     if draft is not None and args["speculative_algorithm"] in {"EAGLE", "EAGLE3"}:
         try:
-            states = captured_states(target, draft, algorithm=args["speculative_algorithm"], release=release)
+            states = captured_states(
+                target,
+                draft,
+                algorithm=args["speculative_algorithm"],
+                release=release,
+                ids_as_inputs=_patched(world, argv),
+            )
         except WiringError as error:
             late = late or failures.capture_failure(world, str(error))
     late = _earliest(late or pairing_failure(args, world, target, draft, env), misfit)
@@ -231,6 +237,12 @@ def _too_few_gpus(gpus: tuple[int, ...] | None, args: Mapping[str, Any], world: 
     code = "torch.get_device_module(self.device).set_device(self.gpu_id)"
     frames = [("sglang/srt/model_executor/model_runner.py", 1192, "init_torch_distributed", code)]
     return failures.scheduler_crash("parse", world, frames, last)
+
+
+def _patched(world: World, argv: Sequence[str]) -> bool:
+    """Whether the install that this launch runs from takes layer ids as inputs."""
+    ends = [each.venv.removeprefix("{home}") + "/bin/python3" for each in world.engine.installs if each.ids_as_inputs]
+    return bool(argv) and argv[0].endswith(tuple(ends))
 
 
 def _request_cap(args: Mapping[str, Any], tokens: int, context: int) -> int:

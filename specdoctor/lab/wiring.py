@@ -48,8 +48,10 @@ def uses_aux_states(draft_config: dict[str, Any]) -> bool:
     return not isinstance(block, dict) or bool(block.get("use_aux_hidden_state", True))
 
 
-def captured_states(target: Model, draft: Model, *, algorithm: str, release: Release) -> tuple[str, ...]:
-    """The states handed over, in the order of the drafter's input.
+def captured_states(
+    target: Model, draft: Model, *, algorithm: str, release: Release, ids_as_inputs: bool = False
+) -> tuple[str, ...]:
+    """The states handed over, in the order of the drafter's input; `ids_as_inputs` is a patch of the engine.
 
     Raises WiringError when the target's forward cannot deliver them.
     """
@@ -57,7 +59,9 @@ def captured_states(target: Model, draft: Model, *, algorithm: str, release: Rel
         return ("final",)
     layers = int(target.text_config["num_hidden_layers"])
     ids = configured_ids(draft.config)
-    entries = [2, layers // 2, layers - 3] if ids is None else _entries(ids, target, layers, release)
+    entries = [2, layers // 2, layers - 3]
+    if ids is not None:
+        entries = list(ids) if ids_as_inputs else _entries(ids, target, layers, release)
     captured = sorted(set(entries))
     last = layers if target.architecture == GPT_OSS and release >= (0, 5, 17) else layers - 1
     delivered = [entry for entry in captured if 0 <= entry <= last]

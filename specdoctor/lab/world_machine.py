@@ -21,7 +21,8 @@ def release_of(version: str) -> tuple[int, int, int]:
 class Install(Frozen):
     """An editable install of the engine in a virtual environment of its own, from a checkout at a commit.
 
-    `host_factor` and `gpu_factor` multiply the times of a server that runs from it.
+    `host_factor` and `gpu_factor` multiply the times of a server that runs from it. `ids_as_inputs`: its source takes
+    the layer ids of a drafter as inputs of layers, whatever its version does.
     """
 
     venv: str
@@ -29,6 +30,7 @@ class Install(Frozen):
     commit: str = Field(pattern=r"^[0-9a-f]{40}$")
     host_factor: float = 1.0
     gpu_factor: float = 1.0
+    ids_as_inputs: bool = False
 
 
 class Engine(Frozen):

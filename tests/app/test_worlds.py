@@ -47,8 +47,8 @@ def roles(run: Run) -> dict[str, tuple[str, Role]]:
 ONE_DRAW = frozenset(
     "batch-crossover bimodal-starts d2t-zero eagle-flag-on-eagle3 graphs-off-in-verify healthy-noisy "
     "healthy-offbyone-convention ids-top-level-ignored missing-lm-head moe-verify-cost numa-unbound off-by-one "
-    "phantom-regression power-capped quantised-draft-inherited rope-mismatch template-mismatch tree-too-wide "
-    "undertrained".split()
+    "patched-engine phantom-regression power-capped quantised-draft-inherited rope-mismatch template-mismatch "
+    "tree-too-wide undertrained".split()
 )
 """Worlds whose other draws are left to the end-to-end suite."""
 
@@ -147,6 +147,14 @@ def test_a_weak_drafter_is_told_from_a_wrong_wiring_by_what_it_gives_alone() -> 
     assert roles(run)["TRAIN-2"] == ("supported", Role.EXPLAINS)
     assert run.ledger.verdict is not None
     assert "repair TRAIN-2" not in dict(run.ledger.verdict.lines)["then"]
+
+
+def test_of_a_patched_engine_the_version_tells_nothing_and_its_source_would() -> None:
+    run, code = simulated("patched-engine")
+    assert code == 3
+    assert roles(run)["WIRE-1"][0] == "suspected"
+    assert run.ledger.verdict is not None
+    assert "specdoctor wiring --engine-source" in dict(run.ledger.verdict.lines)["not known"]
 
 
 def test_what_was_read_explains_nothing_before_the_loss_was_measured() -> None:

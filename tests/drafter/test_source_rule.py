@@ -14,8 +14,11 @@ from specdoctor.core.errors import CheckpointError
 from specdoctor.core.model import Verdict
 from specdoctor.drafter.comparison import EngineChoice
 from specdoctor.drafter.source_rule import source_rule
+from specdoctor.drafter.states import at_entries
+from specdoctor.lab.world import World
 from tests.drafter.folders import put_head, put_target
 from tests.drafter.judging import files
+from tests.lab.engine_bench import launched
 
 ALWAYS = """
 class Model:
@@ -118,3 +121,13 @@ def test_a_patched_engine_is_decided_by_its_source(tmp_path: Path) -> None:
     assert verdict(None) is Verdict.NOT_ENOUGH_EVIDENCE
     assert verdict(ALWAYS) is Verdict.CAUSE
     assert verdict(BY_FIRST) is Verdict.HEALTHY
+
+
+def test_the_source_of_the_patched_world_says_what_its_server_takes() -> None:
+    world = World.from_yaml("patched-engine")
+    resolved = launched(world)
+    (where, text), *_ = world.host.files.items()
+    ids = world.model("llama-8b-eagle3").config["eagle_config"]["eagle_aux_hidden_state_layer_ids"]
+    entries = source_rule(text, where).entries(ids, 32)
+    assert at_entries(entries) == resolved.captured_states == ("out(0)", "out(14)", "out(27)")
+    assert not resolved.wired_as_trained
