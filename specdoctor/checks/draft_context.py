@@ -36,6 +36,7 @@ class DraftContext:
                 sources=(source,),
                 decided_by="load",
                 decides="accept length by prompt length, below and above the drafter's limit",
+                fix=f"use it for contexts up to {draft} tokens, or train it on longer ones",
             ),
         )
 

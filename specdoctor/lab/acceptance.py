@@ -117,6 +117,12 @@ class Drafter:
         odds = self._accept.category_odds.get(category or "", 1.0)
         return own + math.log(odds * (self._accept.other_template_odds if other else 1.0))
 
+    def beyond(self, context: int) -> float:
+        """Log-odds shift where a request's context (tokens) is longer than the positions its drafter knows."""
+        draft = self._resolved.draft
+        limit = draft.text_config.get("max_position_embeddings") if draft is not None else None
+        return math.log(self._accept.beyond_positions_odds) if limit is not None and context > int(limit) else 0.0
+
     def accepted(self, luck: Luck, position: int, *, easiness: float, temperature: float) -> int:
         """Drafts accepted by the verify step whose first draft would be output token `position`."""
         if self._forced is not None:

@@ -145,8 +145,9 @@ class Batcher:
         """Drafts accepted for one request in this step."""
         interval, accepted = self._counters.interval, 0
         if self._drafter is not None:
+            easiness = one.easiness + self._drafter.beyond(one.context)
             accepted = self._drafter.accepted(
-                one.luck, one.produced, easiness=one.easiness, temperature=one.request.temperature
+                one.luck, one.produced, easiness=easiness, temperature=one.request.temperature
             )
             one.count_verify(accepted)
             interval.accept_tokens += accepted + 1

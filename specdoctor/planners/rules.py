@@ -34,7 +34,9 @@ from specdoctor.planners.starts import starts_claim
 from specdoctor.planners.state import benched, explained
 from specdoctor.planners.trained_limits import (
     in_training_template,
+    on_short_prompts,
     on_training_prompts,
+    positions_rival,
     template_rival,
     trained_limits,
 )
@@ -70,7 +72,7 @@ class RulePlanner:
             or self._under_load(ledger, scene)
             or _new(ledger, starts_claim(ledger))
             or _new(ledger, symptom_claim(briefing, symptom))
-            or _new(ledger, [*trained_limits(ledger), *template_rival(ledger)])
+            or _new(ledger, [*trained_limits(ledger), *template_rival(ledger), *positions_rival(ledger)])
             or _new(ledger, old_against_new(briefing))
             or self._restart(briefing, symptom)
             or list(rival_tests(briefing) if not blocked(ledger, "bench") else ())
@@ -108,7 +110,8 @@ class RulePlanner:
                 return [
                     Bench(concurrency=concurrency, why="how fast is it as found, and how many drafts are accepted?")
                 ]
-        return list(on_training_prompts(ledger, symptom) or in_training_template(ledger, symptom))
+        other = (on_training_prompts, in_training_template, on_short_prompts)
+        return next((list(moves) for each in other if (moves := each(ledger, symptom))), [])
 
     def _under_load(self, ledger: Ledger, scene: Scene) -> list[Move]:
         """Judge once what was read of the GPUs while they worked."""

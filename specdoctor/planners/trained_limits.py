@@ -12,6 +12,8 @@ from specdoctor.core.model import Risk
 from specdoctor.core.moves import Bench, OpenHypothesis
 from specdoctor.planners.state import slower_confirmed
 
+SHORT = "mixed"
+"""The built-in prompts that stay far below the positions any drafter knows."""
 PROMPTS, DATA = "TRAIN-1", "TRAIN-2"
 """Other prompts than those of the training; too little data, or not the target's own answers."""
 MARGIN, OTHER_TEXTS = 0.05, 0.15
@@ -51,9 +53,18 @@ def in_training_template(ledger: Ledger, symptom: Symptom) -> list[Bench]:
 def template_rival(ledger: Ledger) -> list[OpenHypothesis]:
     """Another template explains the loss where in the drafter's own one speculation gives what none gives."""
     seen, off = _templates(ledger), ledger.baseline(ledger.settings.concurrency)
-    if seen is None or off is None or off.throughput is None or not slower_confirmed(ledger):
+    if seen is None:
         return []
     key = on_prompts("original", template=seen.sources[0].where)
+    return _pays_under(ledger, seen, off, key, "in the template of its training")
+
+
+def _pays_under(
+    ledger: Ledger, seen: Observation, off: Measurement | None, key: str, label: str
+) -> list[OpenHypothesis]:
+    """What was seen explains the loss if the server as found, measured so, reaches what no speculation gives."""
+    if off is None or off.throughput is None or not slower_confirmed(ledger):
+        return []
     if ledger.measured(key, concurrency=ledger.settings.concurrency) is None:
         return []
     prediction = Prediction(
@@ -61,7 +72,7 @@ def template_rival(ledger: Ledger) -> list[OpenHypothesis]:
         op=">=",
         value=off.throughput.value,
         under=key,
-        under_label="in the template of its training",
+        under_label=label,
         concurrency=ledger.settings.concurrency,
         value_from=f"without speculation, {off.evidence}",
     )
@@ -74,10 +85,32 @@ def template_rival(ledger: Ledger) -> list[OpenHypothesis]:
             about=seen.about,
             prediction=prediction,
             decides=seen.decides,
-            todo=(("benchmark it in the template of its training", "high"),),
+            todo=((f"benchmark it {label}", "high"),),
             why=f"check {seen.check}",
         )
     ]
+
+
+def on_short_prompts(ledger: Ledger, symptom: Symptom) -> list[Bench]:
+    """The server as found with short prompts, once, where the drafter knows fewer positions than the run's may take."""
+    concurrency = ledger.settings.concurrency
+    own = ledger.settings.prompt_file not in (None, SHORT)
+    asked = own and ledger.granted(Risk.LOAD) and symptom.asks_about_speed
+    if not asked or _few_positions(ledger) is None or ledger.measured("original", concurrency=concurrency) is None:
+        return []
+    if any(a.started.move.get("prompts") == SHORT for a in ledger.actions.values()):
+        return []
+    return [Bench(concurrency=concurrency, prompts=SHORT, why="does it accept more within the positions it knows?")]
+
+
+def positions_rival(ledger: Ledger) -> list[OpenHypothesis]:
+    """Too few positions explain the loss where speculation pays on prompts that stay within them."""
+    seen, off = _few_positions(ledger), ledger.baseline(ledger.settings.concurrency)
+    return _pays_under(ledger, seen, off, on_prompts("original", SHORT), "on short prompts") if seen is not None else []
+
+
+def _few_positions(ledger: Ledger) -> Observation | None:
+    return next((o for o in ledger.observed("TRAIN-4") if o.stance == "suggests"), None)
 
 
 def _templates(ledger: Ledger) -> Observation | None:

@@ -129,7 +129,7 @@ def settings_for(world: World, *, allow: Risk = Risk.RESTART, **more: object) ->
         given["concurrency"] = int(flags[flags.index("--concurrency") + 1])
     if "--max-restarts" in flags:
         given["max_restarts"] = int(flags[flags.index("--max-restarts") + 1])
-    for flag, name in (("--recall", "recall"), ("--recalled-at", "recalled_at")):
+    for flag, name in (("--recall", "recall"), ("--recalled-at", "recalled_at"), ("--prompts", "prompt_file")):
         if flag in flags:
             given[name] = flags[flags.index(flag) + 1]
     if world.ask.other_install:

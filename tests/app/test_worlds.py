@@ -45,7 +45,7 @@ def roles(run: Run) -> dict[str, tuple[str, Role]]:
 
 
 ONE_DRAW = frozenset(
-    "batch-crossover bimodal-starts d2t-zero eagle-flag-on-eagle3 graphs-off-in-verify healthy-noisy "
+    "batch-crossover bimodal-starts context-2048 d2t-zero eagle-flag-on-eagle3 graphs-off-in-verify healthy-noisy "
     "healthy-offbyone-convention ids-top-level-ignored missing-lm-head moe-verify-cost numa-unbound off-by-one "
     "patched-engine phantom-regression power-capped quantised-draft-inherited rope-mismatch template-mismatch "
     "tree-too-wide undertrained".split()
