@@ -13,6 +13,7 @@ import pytest
 
 from specdoctor.lab.boot import boot, launch, wait_ready
 from specdoctor.lab.host import PracticeHost
+from specdoctor.lab.lab_state import gpu_holdings
 from specdoctor.lab.memory_policy import maps_text, policy_of, set_policy
 from specdoctor.lab.physics import placed
 from specdoctor.lab.world import World
@@ -74,6 +75,7 @@ def test_a_server_started_without_its_wrapper_is_slower(tmp_path: Path) -> None:
         os.kill(booted.pid, signal.SIGKILL)
         pid = booted.pid
         assert eventually(lambda: not lives(pid))
+        assert eventually(lambda: not gpu_holdings(host.state_dir)), "its ranks hold memory until they have ended"
         fresh = launch(host, argv, env={}, log=booted.log)
         wait_ready(host, fresh, log=booted.log, timeout_s=30)
         assert min(seconds_for_tokens(booted.port) for _ in range(2)) > 2.0 * bound
