@@ -4,14 +4,44 @@ from __future__ import annotations
 
 from specdoctor.analysis.after_repair import Expected, best, expected
 from specdoctor.app.run import Run
+from specdoctor.core import events as ev
 from specdoctor.core.ledger import Ledger
 from specdoctor.core.measurement import Measurement
 from specdoctor.core.model import Status
 from specdoctor.drafter.in_scene import alone_as_trained
+from specdoctor.drafter.reported import Alone
 
 
-def after_repair(run: Run) -> tuple[tuple[str, str], ...]:
-    """A line with throughput by chain length, where the accept length is explained by files that a repair changes."""
+def after_repair(run: Run) -> tuple[ev.ExpectedAfterRepair, ...]:
+    """Chain lengths that were measured, and the best between them; nothing where no file that a repair changes explains
+    the accept length, or no test of the drafter alone lies with it.
+    """
+    found, _ = _expected(run)
+    if not found:
+        return ()
+    asked = {m.spec.draft_steps for m in _chains(run.ledger)} | {best(found).steps}
+    return tuple(
+        ev.ExpectedAfterRepair(steps=one.steps, accept_length=one.accept_length, throughput=one.throughput)
+        for one in found
+        if one.steps in asked
+    )
+
+
+def after_repair_line(run: Run) -> tuple[tuple[str, str], ...]:
+    """The same as a line of the verdict."""
+    told = after_repair(run)
+    _, tested = _expected(run)
+    if not told or tested is None:
+        return ()
+    fastest = max(told, key=lambda one: one.throughput.value)
+    words = ", ".join(_words(one, one is fastest and len(told) > 1) for one in told)
+    off = run.ledger.baseline(1)
+    without = f"; without speculation {off.throughput.with_unit()}" if off is not None and off.throughput else ""
+    basis = f"acceptance of the drafter alone fed {', '.join(tested.states)} ({tested.where}), over the measured cycle"
+    return (("expected", f"after the repair: {words}{without}; {basis}"),)
+
+
+def _expected(run: Run) -> tuple[tuple[Expected, ...], Alone | None]:
     ledger = run.ledger
     repaired = any(
         h.answers == "explains"
@@ -21,20 +51,13 @@ def after_repair(run: Run) -> tuple[tuple[str, str], ...]:
         for h in ledger.hypotheses.values()
     )
     tested = alone_as_trained(run.scene) if run.scene is not None and repaired else None
-    measured = _chains(ledger) if ledger.settings.concurrency == 1 else []
-    if tested is None or not measured:
-        return ()
-    found = expected(tested.conditional, {m.spec.draft_steps: m.step for m in measured if m.step is not None})
-    fastest = best(found)
-    asked = {m.spec.draft_steps for m in measured} | {fastest.steps}
-    words = ", ".join(_words(one, one is fastest and len(found) > 1) for one in found if one.steps in asked)
-    off = ledger.baseline(1)
-    without = f"; without speculation {off.throughput.with_unit()}" if off is not None and off.throughput else ""
-    basis = f"acceptance of the drafter alone fed {', '.join(tested.states)} ({tested.where}), over the measured cycle"
-    return (("expected", f"after the repair: {words}{without}; {basis}"),)
+    if tested is None or ledger.settings.concurrency != 1:
+        return (), tested
+    cycles = {m.spec.draft_steps: m.step for m in _chains(ledger) if m.step is not None}
+    return expected(tested.conditional, cycles), tested
 
 
-def _words(one: Expected, fastest: bool) -> str:
+def _words(one: ev.ExpectedAfterRepair, fastest: bool) -> str:
     steps = "1 step" if one.steps == 1 else f"{one.steps} steps"
     mark = "best, " if fastest else ""
     return f"{one.throughput.with_unit()} at {steps} ({mark}accept length {one.accept_length:.2f})"

@@ -6,6 +6,7 @@ from pydantic import JsonValue
 
 from specdoctor.analysis.symptom import read_symptom
 from specdoctor.app.paying import what_would_pay
+from specdoctor.app.repaired import after_repair
 from specdoctor.app.run import Run
 from specdoctor.app.verdict_lines import lines_of, unclear_loss
 from specdoctor.core import events as ev
@@ -43,6 +44,7 @@ def reach(run: Run) -> ev.VerdictReached:
         ruled_out=ruled_out,
         missing=missing,
         recommendation=recommendation,
+        after_repair=after_repair(run),
         lines=lines_of(
             run,
             verdict=verdict,

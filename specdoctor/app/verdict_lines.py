@@ -6,7 +6,7 @@ from specdoctor.analysis.comparisons import Compared, comparisons
 from specdoctor.analysis.cycle import estimated_break_even, estimated_break_even_cycle
 from specdoctor.analysis.recall import RecalledFigure, recalled_figures
 from specdoctor.analysis.state_change import state_change
-from specdoctor.app.repaired import after_repair
+from specdoctor.app.repaired import after_repair_line
 from specdoctor.app.run import Run
 from specdoctor.core import events as ev
 from specdoctor.core.ledger import Ledger, left_to_do
@@ -43,7 +43,7 @@ def lines_of(
         words = "; ".join(_cause_words(ledger, c) for c in because)
         lines.append(("because", _cited(words, *(e for c in because for e in c.evidence))))
     lines += _fixes(ledger, because)
-    lines += after_repair(run)
+    lines += after_repair_line(run)
     ruled_out = [h for h in ledger.hypotheses.values() if h.status is Status.FALSIFIED]
     if ruled_out:
         words = "; ".join(f"{h.id} {h.claim} ({_short(h.because)})" for h in ruled_out)

@@ -339,6 +339,14 @@ class Recommendation(Frozen):
     then: tuple[str, ...] = ()
 
 
+class ExpectedAfterRepair(Frozen):
+    """One client with a chain of `steps` drafts once the drafter is fed as it was trained: predicted, not measured."""
+
+    steps: int
+    accept_length: float
+    throughput: Estimate
+
+
 class VerdictReached(_Event):
     """The end of an investigation, computed from the ledger."""
 
@@ -349,6 +357,7 @@ class VerdictReached(_Event):
     ruled_out: tuple[str, ...]
     missing: tuple[str, ...]
     recommendation: Recommendation | None
+    after_repair: tuple[ExpectedAfterRepair, ...] = ()
     lines: tuple[tuple[str, str], ...]
 
 

@@ -81,6 +81,18 @@ class RecommendationEntry(Frozen):
     then: tuple[str, ...]
 
 
+class AfterRepairEntry(Frozen):
+    """What one client is expected to get with so many draft steps once the drafter is fed as it was trained: predicted
+    from its acceptance alone and the measured cycles. Accept length in tokens per target forward, bonus token included.
+    """
+
+    draft_steps: int
+    accept_length: float
+    throughput_tok_s: float
+    throughput_interval: Interval
+    estimator: str
+
+
 class ClaimEntry(Frozen):
     """A figure that somebody typed. `tested`: a hypothesis about it was decided; `other-state`: a memory of another
     state of the system; `open`: neither.

@@ -23,6 +23,7 @@ from specdoctor.core.measurement import Measurement
 from specdoctor.core.model import DECIDED, Frozen, Status, Verdict
 from specdoctor.core.software import software_words
 from specdoctor.render.json_entries import (
+    AfterRepairEntry,
     BreakEvenEntry,
     ByHandEntry,
     CauseEntry,
@@ -60,6 +61,7 @@ class RunDocument(Frozen):
     hypotheses: tuple[HypothesisEntry, ...]
     measurements: tuple[MeasurementEntry, ...]
     recommendation: RecommendationEntry | None
+    after_repair: tuple[AfterRepairEntry, ...] = ()
     missing: tuple[str, ...]
     claims: tuple[ClaimEntry, ...]
     break_even: BreakEvenEntry | None
@@ -102,6 +104,16 @@ def run_document(ledger: Ledger) -> RunDocument:
         )
         if advice
         else None,
+        after_repair=tuple(
+            AfterRepairEntry(
+                draft_steps=one.steps,
+                accept_length=round(one.accept_length, 4),
+                throughput_tok_s=one.throughput.value,
+                throughput_interval=(one.throughput.low, one.throughput.high),
+                estimator=one.throughput.estimator,
+            )
+            for one in (reached.after_repair if reached else ())
+        ),
         missing=reached.missing if reached else _undecided(ledger),
         claims=(*(_typed(c, ledger) for c in ledger.claims), *(_recalled(f) for f in recalled_figures(ledger))),
         break_even=_break_even(ledger),

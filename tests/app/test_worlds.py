@@ -15,6 +15,7 @@ from specdoctor.core.operations import OnProgress
 from specdoctor.core.ports import Answer
 from specdoctor.lab.simulation import SimulatedHost
 from specdoctor.lab.world import World, builtin_worlds
+from specdoctor.render.json_run import run_document
 from tests.app.investigating import Scripted, run_of, simulated
 
 DOWN = {"server-down"}
@@ -130,6 +131,11 @@ def test_what_the_repair_would_bring_is_told_by_the_drafter_alone_and_the_measur
     for steps, speed in at.items():
         assert speed == pytest.approx(figures[f"as_trained_steps{steps}_tok_s"], rel=0.02)
     assert "6 steps (best, accept length 3.06)" in told
+    document = run_document(run.ledger)
+    assert {one.draft_steps for one in document.after_repair} == {1, 6, 15}
+    for one in document.after_repair:
+        low, high = one.throughput_interval
+        assert low < figures[f"as_trained_steps{one.draft_steps}_tok_s"] < high
     assert "without speculation 89." in told
 
 
