@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -27,6 +28,10 @@ PERSONAL_VARIABLES = (
     "SSH_AUTH_SOCK",
 )
 PERSONAL_PREFIXES = ("SPECDOCTOR_", "XDG_")
+
+# Whoever starts the tests in the background or under nohup has these ignored, and what they start inherits that.
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

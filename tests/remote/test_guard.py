@@ -28,7 +28,7 @@ from tests.remote.workplace import Workplace, children, is_alive, wait_for
 
 
 def test_a_guard_and_a_lease_lie_there_before_the_first_stop(place: Workplace) -> None:
-    server = place.start("--fake-start-s", "0.2")
+    server = place.start("--fake-start-s", "0.20000000000001")
     call(place, cmd="begin", order=order(server.ref))
     guard = story(place)["guard"]["pid"]
     assert is_alive(guard)
