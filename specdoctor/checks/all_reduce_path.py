@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from specdoctor.checks.reading import in_force, log_source, no_data, silent, truth, whole
+from specdoctor.checks.reading import in_force, log_source, no_data, silent, slows_cycle, truth, whole
 from specdoctor.core.gpu_table import gpu_places
 from specdoctor.core.hypothesis import Observation, Remedy
 from specdoctor.core.ports import Scene
@@ -72,17 +72,7 @@ class AllReducePath:
         return self._slow(f"{len(places)} GPUs reduce over {', '.join(slow)}, without NVLink", source, None)
 
     def _slow(self, claim: str, source: Source, remedy: Remedy | None) -> Observation:
-        return Observation(
-            check=self.name,
-            cause="ENV-1",
-            stance="suggests",
-            about="cycle",
-            claim=claim,
-            sources=(source,),
-            remedy=remedy,
-            decided_by="restart" if remedy is not None else "offline",
-            decides=DECIDES,
-        )
+        return slows_cycle(self.name, "ENV-1", claim, source, remedy, decides=DECIDES)
 
     def _wrong_data(self, scene: Scene) -> Observation | None:
         """After a change of driver or BIOS, peer access may return wrong data: text repeats, nothing is accepted."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from specdoctor.checks.reading import no_data, silent, whole
+from specdoctor.checks.reading import no_data, silent, slows_cycle, whole
 from specdoctor.core.gpu_table import gpu_places
 from specdoctor.core.hypothesis import Observation, Remedy
 from specdoctor.core.ports import Scene
@@ -41,17 +41,7 @@ class NumaBinding:
         return (self._suggests(said, source, _bound(scene, len(ranks))),)
 
     def _suggests(self, claim: str, source: Source, remedy: Remedy | None) -> Observation:
-        return Observation(
-            check=self.name,
-            cause="ENV-4",
-            stance="suggests",
-            about="cycle",
-            claim=claim,
-            sources=(source,),
-            remedy=remedy,
-            decided_by="restart" if remedy is not None else "offline",
-            decides=DECIDES,
-        )
+        return slows_cycle(self.name, "ENV-4", claim, source, remedy, decides=DECIDES)
 
 
 def _bound(scene: Scene, ranks: int) -> Remedy | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pydantic import JsonValue
 
 from specdoctor.core.facts import PackageFacts
-from specdoctor.core.hypothesis import Observation
+from specdoctor.core.hypothesis import Observation, Remedy
 from specdoctor.core.ports import Scene
 from specdoctor.core.server import DecodeWindow, ServerView, Source
 
@@ -18,6 +18,23 @@ def no_data(check: str, cause: str | None, what: str) -> tuple[Observation, ...]
 def silent(check: str, cause: str | None, what: str, *sources: Source) -> tuple[Observation, ...]:
     """The answer of a check that looked and found nothing wrong; `what` says what it saw."""
     return (Observation(check=check, cause=cause, stance="silent", claim=what, sources=sources),)
+
+
+def slows_cycle(
+    check: str, cause: str, claim: str, source: Source, remedy: Remedy | None, *, decides: str
+) -> Observation:
+    """Something that may make each cycle long; a restart with the `remedy` decides it, else `decides` off line."""
+    return Observation(
+        check=check,
+        cause=cause,
+        stance="suggests",
+        about="cycle",
+        claim=claim,
+        sources=(source,),
+        remedy=remedy,
+        decided_by="restart" if remedy is not None else "offline",
+        decides=decides,
+    )
 
 
 def in_force(view: ServerView, name: str) -> Source:
