@@ -10,6 +10,7 @@ from specdoctor.core.events import Event, RunStarted
 from specdoctor.core.facts import CommandFacts, Facts
 from specdoctor.core.hypothesis import Observation
 from specdoctor.core.ledger import Ledger
+from specdoctor.core.material import Material
 from specdoctor.core.model import Frozen, Risk
 from specdoctor.core.moves import Move
 from specdoctor.core.operations import Progress
@@ -19,7 +20,8 @@ from specdoctor.core.server import ServerView
 class Scene(Frozen):
     """What a check may see: the server as read, the raw facts, and how the user says it is used.
 
-    `under_load` is the table of GPUs that was read while a benchmark ran.
+    `under_load` is the table of GPUs that was read while a benchmark ran. `material` is what was given beside the
+    server's own files: tables, counters, notes.
     """
 
     view: ServerView
@@ -28,6 +30,7 @@ class Scene(Frozen):
     concurrency: int = 1
     complaints: tuple[str, ...] = ()
     under_load: CommandFacts | None = None
+    material: Material = Material()
 
 
 class Check(Protocol):

@@ -1,0 +1,151 @@
+"""What lies beside a server in a pile of files: tables of measurements, counters, notes, tensor lists, answers.
+
+A reader of one kind of file makes one piece of it; checks judge it like all else they see. Every piece knows its place,
+so that whatever is concluded from it can be opened. Figures are as written, in the unit of their field's name.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field, JsonValue
+
+from specdoctor.core.model import Frozen
+from specdoctor.core.server import Source
+
+FileKind = Literal[
+    "server log", "launch line", "server info", "counters", "table", "bench result", "model config", "tensor list",
+    "training record", "gpu table", "gpu topology", "notes", "request", "answer", "text", "unreadable",
+]  # fmt: skip
+
+
+class FileSeen(Frozen):
+    """One file given, and what its content shows it to be; `problem` says why it could not be read."""
+
+    where: str
+    kind: FileKind
+    problem: str = ""
+
+
+class Row(Frozen):
+    """One measured row of a table, or one result of a load generator. What a column does not give is None.
+
+    `speculative` is None where the row does not tell; `elsewhere` marks somebody else's figure, quoted for comparison
+    (published, reference, model card). `throughput_low_tok_s` and `..high..` are the ends of a range written as one.
+    `acceptance` is the fraction as printed (which denominator, the table seldom says). `position_from` and
+    `position_to` bound the position in tokens that the row is about. `columns` holds every cell as written.
+    """
+
+    source: Source
+    label: str = ""
+    speculative: bool | None = None
+    elsewhere: bool = False
+    concurrency: float | None = None
+    request_rate: float | None = None
+    draft_steps: int | None = None
+    topk: int | None = None
+    draft_tokens: int | None = None
+    accept_length: float | None = None
+    acceptance: float | None = None
+    throughput_tok_s: float | None = None
+    throughput_low_tok_s: float | None = None
+    throughput_high_tok_s: float | None = None
+    tpot_ms: float | None = None
+    itl_ms: float | None = None
+    ttft_ms: float | None = None
+    step_ms: float | None = None
+    latency_s: float | None = None
+    input_tokens: float | None = None
+    output_tokens: float | None = None
+    position_from: float | None = None
+    position_to: float | None = None
+    prompt: str = ""
+    drafted_tokens: float | None = None
+    accepted_tokens: float | None = None
+    columns: dict[str, str] = Field(default_factory=dict)
+
+
+class Table(Frozen):
+    """Rows of one file (CSV, Markdown, or the result files of known load generators)."""
+
+    where: str
+    header: tuple[str, ...]
+    rows: tuple[Row, ...]
+
+
+class NotedFigure(Frozen):
+    """A number with its unit in a person's prose: a claim, never a fact. `metric` is empty where it is not plain."""
+
+    source: Source
+    metric: str
+    value: float
+    unit: str
+    role: Literal["with speculation", "baseline", "wished", "published", "unknown"] = "unknown"
+
+
+class Notes(Frozen):
+    """A person's text, line by line as written; line n of the file is `lines[n - 1]`."""
+
+    where: str
+    lines: tuple[str, ...]
+    figures: tuple[NotedFigure, ...] = ()
+
+
+class Counters(Frozen):
+    """One dump of Prometheus metrics or an engine's metrics endpoint: totals since the server started.
+
+    `samples` is keyed by `name{label="value",...}` with labels in alphabetical order; `lines` gives each one's line.
+    """
+
+    where: str
+    engine: str | None
+    samples: dict[str, float]
+    lines: dict[str, int] = Field(default_factory=dict)
+
+
+class TensorSeen(Frozen):
+    name: str
+    dtype: str
+    shape: tuple[int, ...]
+    source: Source
+
+
+class TensorList(Frozen):
+    """The tensors of one checkpoint by name (safetensors header, index, or a listing)."""
+
+    where: str
+    tensors: tuple[TensorSeen, ...]
+
+
+class ModelConfig(Frozen):
+    """A config.json and whose it is, as far as its content and the launch line beside it show."""
+
+    where: str
+    role: Literal["target", "draft", "other draft", "unknown"]
+    content: dict[str, JsonValue]
+
+
+class Exchange(Frozen):
+    """A request sent to the server, or an answer of it: the text to be judged for sanity, and timings where given."""
+
+    where: str
+    direction: Literal["request", "answer"]
+    text: str
+    content: dict[str, JsonValue] = Field(default_factory=dict)
+
+
+class Material(Frozen):
+    """What was given beside the server's own log and launch line. `texts` are files as they came, redacted."""
+
+    files: tuple[FileSeen, ...] = ()
+    tables: tuple[Table, ...] = ()
+    notes: tuple[Notes, ...] = ()
+    counters: tuple[Counters, ...] = ()
+    tensors: tuple[TensorList, ...] = ()
+    configs: tuple[ModelConfig, ...] = ()
+    exchanges: tuple[Exchange, ...] = ()
+    texts: dict[str, str] = Field(default_factory=dict)
+
+    def named(self, where: str) -> FileSeen | None:
+        """The file of that name, None if it was not given."""
+        return next((f for f in self.files if f.where == where), None)
