@@ -1,6 +1,6 @@
 """Writes the pages of docs/ that come from the code, so that they cannot go stale.
 
-python -m specdoctor.cli.docs            write cli.md, events.md, checks.md and keepers.md
+python -m specdoctor.cli.docs            write causes.md, cli.md, events.md, checks.md and keepers.md
 python -m specdoctor.cli.docs --check    only compare; exit 1 and show the difference if a page is not up to date
 """
 
@@ -12,6 +12,7 @@ import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
+from specdoctor.cli.docs_causes import causes_page
 from specdoctor.cli.docs_commands import commands_page
 from specdoctor.cli.docs_events import events_page
 from specdoctor.cli.docs_keepers import keepers_page
@@ -56,7 +57,18 @@ def pages() -> dict[str, Callable[[], str]]:
 
         return keepers_page(ROWS)
 
-    return {"checks.md": checks, "cli.md": commands, "events.md": events_page, "keepers.md": keepers}
+    def causes() -> str:
+        from specdoctor.knowledge.table import GROUPS
+
+        return causes_page(GROUPS)
+
+    return {
+        "causes.md": causes,
+        "checks.md": checks,
+        "cli.md": commands,
+        "events.md": events_page,
+        "keepers.md": keepers,
+    }
 
 
 def difference(name: str, *, written: str, made: str) -> str:

@@ -10,6 +10,7 @@ from specdoctor.cli import drafter, lab
 from specdoctor.cli.bench import bench
 from specdoctor.cli.breakeven import breakeven
 from specdoctor.cli.catalogue import check, checks, playbooks
+from specdoctor.cli.causes import causes
 from specdoctor.cli.compare import compare
 from specdoctor.cli.demo import demo
 from specdoctor.cli.doctor import doctor
@@ -70,6 +71,7 @@ app.command()(review)
 app.command()(runs)
 app.command()(check)
 app.command()(checks)
+app.command()(causes)
 app.command()(playbooks)
 app.command()(probe)
 app.command()(triage)
