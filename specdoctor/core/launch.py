@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from typing import Literal
 
 from pydantic import Field, JsonValue
@@ -11,6 +13,12 @@ from specdoctor.core.server import KeeperRef, ServerRef
 
 START_MARK = "SPECDOCTOR_START"
 """A variable that no engine reads: it numbers further starts of the same launch."""
+_NUMBER = re.compile(r"-\d+(?:\.\d+)?(?:,.*)?")
+
+
+def opens_flag(word: str) -> bool:
+    """Whether a word of a command line opens a flag, long (`--model`) or short (`-md`); a negative number does not."""
+    return len(word) > 1 and word[0] == "-" and _NUMBER.fullmatch(word) is None
 
 
 class LaunchChange(Frozen):
@@ -76,7 +84,7 @@ def apply_change(argv: tuple[str, ...], change: LaunchChange) -> tuple[str, ...]
             continue
         index += 1
         if "=" not in word and flag not in change.switches:
-            while index < len(argv) and not argv[index].startswith("--"):
+            while index < len(argv) and not opens_flag(argv[index]):
                 index += 1
         if flag in change.set_flags and flag not in placed:
             placed.add(flag)
@@ -87,16 +95,29 @@ def apply_change(argv: tuple[str, ...], change: LaunchChange) -> tuple[str, ...]
 
 
 def launch_flags(argv: tuple[str, ...]) -> dict[str, tuple[str, ...]]:
-    """The flags of a command line with their values, whatever stands before them and in whatever order they come."""
+    """The flags of a command line with their values, whatever stands before them and in whatever order they come.
+
+    The `-m MODULE` of a Python interpreter is none of them.
+    """
     found: dict[str, tuple[str, ...]] = {}
     flag = ""
-    for word in argv:
-        if word.startswith("--"):
+    for word in argv[_program_end(argv) :]:
+        if opens_flag(word):
             flag, equals, value = word.partition("=")
             found[flag] = (value,) if equals else ()
         elif flag:
             found[flag] = (*found[flag], word)
     return found
+
+
+def _program_end(argv: Sequence[str]) -> int:
+    """Where the program ends and its own words begin: after `python -m MODULE`, else after the first word."""
+    if not argv or not argv[0].rpartition("/")[2].startswith("python"):
+        return 1
+    index = 1
+    while index < len(argv) and opens_flag(argv[index]) and argv[index] != "-m":
+        index += 1
+    return index + (2 if tuple(argv[index : index + 1]) == ("-m",) else 1)
 
 
 class ReadyRules(Frozen):

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from specdoctor.core.launch import ORIGINAL, LaunchChange, apply_change
+from specdoctor.core.launch import ORIGINAL, LaunchChange, apply_change, launch_flags
 
 BASE = (
     "python3",
@@ -42,6 +42,16 @@ BASE = (
         ),
         (("s", "--l", "1", "2", "3", "--b"), LaunchChange(label="x", remove_flags=("--l",)), ("s", "--b")),
         (("s", "--a", "1", "--a", "2"), LaunchChange(label="x", set_flags={"--a": ("3",)}), ("s", "--a", "3")),
+        (
+            ("s", "-m", "/t", "-md", "/d", "-ngl", "-1", "-fa"),
+            LaunchChange(label="x", remove_flags=("-md",)),
+            ("s", "-m", "/t", "-ngl", "-1", "-fa"),
+        ),
+        (
+            ("s", "-ngl", "-1", "-m", "/t"),
+            LaunchChange(label="x", set_flags={"-ngl": ("9",)}),
+            ("s", "-ngl", "9", "-m", "/t"),
+        ),
         (("s",), LaunchChange(label="x", set_flags={"--b": (), "--a": ("1",)}), ("s", "--a", "1", "--b")),
     ],
 )
@@ -64,3 +74,9 @@ def test_a_change_applied_twice_is_applied_once(pairs: list[tuple[str, ...]]) ->
     assert apply_change(once, change) == once
     assert "--b" not in once
     assert once.count("--a") == 1
+
+
+def test_short_flags_are_flags_and_an_interpreters_module_is_none() -> None:
+    assert launch_flags(("/b/llama-server", "-md", "/d", "--port", "1")) == {"-md": ("/d",), "--port": ("1",)}
+    assert launch_flags(BASE) == launch_flags(("/v/python3.11", "-u", *BASE[1:]))
+    assert "-m" not in launch_flags(BASE)

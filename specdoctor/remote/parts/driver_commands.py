@@ -11,6 +11,7 @@ from specdoctor.remote.parts.commands import run_command
 from specdoctor.remote.parts.driver_kept import Kept
 from specdoctor.remote.parts.driver_plain import Prospect, Proved, Start
 from specdoctor.remote.parts.keeper_tools import said
+from specdoctor.remote.parts.launch_line import opens_flag, own_words
 from specdoctor.remote.parts.procfs import alive, all_stats, argv_of, port_is_held, tree_of
 from specdoctor.remote.parts.way_back import record_server, unreadable_parts
 
@@ -22,8 +23,9 @@ SHELLS = frozenset("sh bash dash zsh ksh env nohup setsid sudo tee srun ssh time
 
 def flags_of(argv: List[str]) -> List[str]:
     """The server's arguments: from its first flag on."""
-    first = next((index for index, word in enumerate(argv) if word.startswith("--")), len(argv))
-    return argv[first:]
+    words = own_words(argv)
+    first = next((index for index, word in enumerate(words) if opens_flag(word)), len(words))
+    return words[first:]
 
 
 def with_args(command: Any, args: List[str]) -> List[str]:

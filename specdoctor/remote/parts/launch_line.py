@@ -1,6 +1,15 @@
 """A launch line after a change: the same rules as `specdoctor.core.launch.apply_change`, held together by a test."""
 
+import os
+import re
 from typing import Any, Dict, List, Sequence
+
+NUMBER = re.compile(r"^-\d+(?:\.\d+)?(?:,.*)?$")
+
+
+def opens_flag(word: str) -> bool:
+    """Whether a word opens a flag, long or short; a negative number does not."""
+    return len(word) > 1 and word[0] == "-" and not NUMBER.match(word)
 
 
 def changed_argv(argv: Sequence[str], change: Dict[str, Any]) -> List[str]:
@@ -22,7 +31,7 @@ def changed_argv(argv: Sequence[str], change: Dict[str, Any]) -> List[str]:
             out.append(word)
             continue
         if "=" not in word and flag not in switches:
-            while index < len(argv) and not argv[index].startswith("--"):
+            while index < len(argv) and not opens_flag(argv[index]):
                 index += 1
         if flag in set_flags and flag not in placed:
             placed.add(flag)
@@ -45,3 +54,13 @@ def changed_env(env: Dict[str, str], change: Dict[str, Any]) -> Dict[str, str]:
     kept = {name: value for name, value in env.items() if name not in change["remove_env"]}
     kept.update(change["set_env"])
     return kept
+
+
+def own_words(argv: Sequence[str]) -> List[str]:
+    """The words of the program that is started: without its name, or without `python -m MODULE`."""
+    index = 1
+    if argv and os.path.basename(argv[0]).startswith("python"):
+        while index < len(argv) and opens_flag(argv[index]) and argv[index] != "-m":
+            index += 1
+        index += 2 if list(argv[index : index + 1]) == ["-m"] else 1
+    return list(argv[index:])
