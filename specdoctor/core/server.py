@@ -6,6 +6,7 @@ from typing import Literal
 
 from pydantic import Field, JsonValue, field_validator
 
+from specdoctor.core.draft_counts import DraftCounts
 from specdoctor.core.model import Frozen
 
 
@@ -59,10 +60,13 @@ class Rewrite(Frozen):
 
 
 class DecodeWindow(Frozen):
-    """One Decode line: the interval since the line before.
+    """One line of decode statistics: the interval since the line before.
 
-    `clean` is False where the interval holds prefill or idle time, or the batch had ended: its speed says nothing.
-    `accept_rate` is as printed; `strict_rate` excludes the bonus token whatever the version prints.
+    `clean` is False where the interval holds prefill or idle time, or the batch had ended: its speed says nothing. An
+    engine that mixes prefill into decode steps prints its share instead (`prompt_tok_s`).
+    `accept_rate` is as printed; `strict_rate` excludes the bonus token whatever the version prints. `counts` are those
+    of the interval, where printed: accept lengths of such windows are means over drafts, pooled by adding the counts.
+    `kv_usage` is the share of the KV cache in use, 0 to 1; `preemptions` those of the interval.
     """
 
     line: int
@@ -77,6 +81,10 @@ class DecodeWindow(Frozen):
     graph: bool | None
     throughput_tok_s: float
     clean: bool
+    counts: DraftCounts | None = None
+    prompt_tok_s: float | None = None
+    kv_usage: float | None = None
+    preemptions: int | None = None
 
 
 class GraphCapture(Frozen):
@@ -131,20 +139,28 @@ class WholeLog(Frozen):
 
 
 class LogReading(Frozen):
-    """What one server log says. `version_range` is what its wording proves, for example ">=0.5.11,<0.5.14".
+    """What one server log says. `version` is what it states; `version_range` what its wording proves, for example
+    ">=0.5.11,<0.5.14".
 
-    `decode` holds the newest lines of a very long log, `whole` then tells of all.
+    `server_args` are the values in force that it prints, `asked_args` those that it says were asked for. `decode` holds
+    the newest lines of a very long log, `whole` then tells of all. `counts` are those of all intervals of the last
+    start together, for engines that print them.
     """
 
     where: str
     lines: int
+    version: str | None = None
+    version_source: Source | None = None
     version_range: str | None = None
     version_proofs: tuple[Source, ...] = ()
     server_args: dict[str, JsonValue] | None = None
     server_args_line: int | None = None
+    asked_args: dict[str, JsonValue] | None = None
+    asked_args_line: int | None = None
     notices: tuple[Notice, ...] = ()
     decode: tuple[DecodeWindow, ...] = ()
     whole: WholeLog | None = None
+    counts: DraftCounts | None = None
     prefills: int = 0
     graphs: tuple[GraphCapture, ...] = ()
     weight_classes: tuple[str, ...] = ()
@@ -273,7 +289,8 @@ class ServerRef(Frozen):
 class ServerView(Frozen):
     """One server, read and not judged. `asked` and `effective` use the engine's argument names (underscores).
 
-    `pins` are the kernel packages of its release, empty where they are not known.
+    `pins` are the kernel packages of its release, empty where they are not known. `lifetime_counts` are the server's
+    own counters since it started, all clients and ranks together.
     """
 
     engine: str
@@ -303,6 +320,7 @@ class ServerView(Frozen):
     target_config: dict[str, JsonValue] | None = None
     draft_config: dict[str, JsonValue] | None = None
     lifetime_accept_length: float | None = None
+    lifetime_counts: DraftCounts | None = None
     log_path: str | None = None
     needs_api_key: bool = False
 
