@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-import re
-import shlex
 from collections.abc import Iterable
 
 from specdoctor.core.errors import EngineError
 from specdoctor.core.launch import LaunchChange, apply_change
-from specdoctor.core.redact import MASK, redact_argv
+from specdoctor.core.redact import redact_argv
 from specdoctor.core.server import ServerView, SpecSetting
+from specdoctor.engines.argument_values import as_text
 from specdoctor.engines.sglang_args import Asked, flags_start, is_speculative, read_flags, read_launch
 from specdoctor.engines.sglang_effect import normal_algorithm, predict
 from specdoctor.engines.sglang_flags import find_flag, flag_for
-from specdoctor.engines.sglang_rewrites import as_text
 from specdoctor.engines.sglang_rules import ALGORITHM, LIMIT, STEPS, TOKENS, TOPK
-from specdoctor.engines.sglang_version import range_of
+from specdoctor.engines.shell_line import shell_line
+from specdoctor.engines.versions import range_of
 
 _BLOCK = frozenset({"DFLASH", "DSPARK"})
 _DRAFT_PATH = "speculative_draft_model_path"
 _ADAPTIVE = ("speculative_adaptive", "speculative_adaptive_config")
-_SAFE = re.compile(r"[^A-Z0-9]+")
 
 
 def _typed(view: ServerView) -> Asked:
@@ -164,20 +162,6 @@ def _usual_argv(view: ServerView) -> tuple[str, ...]:
     return tuple(words)
 
 
-def _variable(name: str) -> str:
-    """The shell variable that stands for a masked value of a flag or environment variable."""
-    words = _SAFE.sub("_", name.lstrip("-").upper()).strip("_")
-    return words if words.startswith(("SGLANG_", "HF_")) else f"SGLANG_{words or 'SECRET'}"
-
-
-def _quoted(word: str, variable: str) -> str:
-    """A word for the shell; a masked part becomes the variable, in double quotes."""
-    if MASK not in word:
-        return shlex.quote(word)
-    pieces = [re.sub(r'([\\"$`])', r"\\\1", piece) for piece in word.split(MASK)]
-    return '"' + f"${{{variable}}}".join(pieces) + '"' if len("".join(pieces)) else f'"${variable}"'
-
-
 def paste_line(view: ServerView, change: LaunchChange) -> str:
     """The launch line for `change`, to be pasted into a shell: quoted, secrets as `$NAME`.
 
@@ -185,16 +169,4 @@ def paste_line(view: ServerView, change: LaunchChange) -> str:
     command line (a benchmark driver's, say) gets the usual one, made of what was asked for.
     """
     argv = redact_argv(apply_change(view.argv or _usual_argv(view), change))
-    parts: list[str] = []
-    if change.remove_env:
-        parts += ["env", *(part for name in sorted(change.remove_env) for part in ("-u", shlex.quote(name)))]
-    parts += [f"{name}={_quoted(value, _variable(name))}" for name, value in sorted(change.set_env.items())]
-    flag = ""
-    start = flags_start(list(argv)) or 0
-    for index, word in enumerate(argv):
-        if index >= start and word.startswith("--"):
-            flag, equals, value = word.partition("=")
-            parts.append(f"{flag}={_quoted(value, _variable(flag))}" if equals and MASK in value else shlex.quote(word))
-        else:
-            parts.append(_quoted(word, _variable(flag)))
-    return " ".join(parts)
+    return shell_line(argv, change, flags_from=flags_start(list(argv)) or 0, prefix="SGLANG")

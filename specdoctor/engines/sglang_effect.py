@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from specdoctor.core.server import SpecSetting
 from specdoctor.engines.sglang_rules import ALGORITHM, LIMIT, RULES, STEPS, TOKENS, TOPK, Condition, Rule, auto_triple
-from specdoctor.engines.sglang_version import VersionRange
+from specdoctor.engines.versions import VersionRange
 
 _DRAFT_LENGTH = (ALGORITHM, STEPS, TOPK, TOKENS)
 _AUTO = (STEPS, TOPK, TOKENS)

@@ -8,10 +8,11 @@ from dataclasses import dataclass
 
 from specdoctor.core.redact import redact
 from specdoctor.core.server import Failure
-from specdoctor.engines.sglang_explanation import Explanation
+from specdoctor.engines.explanation import Explanation
+from specdoctor.engines.log_carriers import quote_from
 from specdoctor.engines.sglang_failures_host import HOST_FAILURES, SECONDARY
 from specdoctor.engines.sglang_failures_model import MODEL_FAILURES
-from specdoctor.engines.sglang_prefix import quote_from, split_line
+from specdoctor.engines.sglang_prefix import split_line
 
 FAILURES = MODEL_FAILURES + HOST_FAILURES
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from specdoctor.engines.sglang_explanation import Explanation, explanation
+from specdoctor.engines.explanation import Explanation, explanation
 
 HOST_FAILURES: tuple[Explanation, ...] = (
     explanation(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from specdoctor.engines.sglang_explanation import Explanation, explanation
+from specdoctor.engines.explanation import Explanation, explanation
 
 _SPEC_FRAME = (
     r"speculative_hook\.py|_handle_speculative_decoding|_handle_eagle_family|speculative_(?:eagle_topk|num_steps)"

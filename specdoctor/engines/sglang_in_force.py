@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from pydantic import JsonValue
 
 from specdoctor.core.server import LogReading, Source
-from specdoctor.engines.sglang_rewrites import InForce, as_text
+from specdoctor.engines.argument_values import as_text
+from specdoctor.engines.sglang_rewrites import InForce
 from specdoctor.engines.sglang_server_args import masked
 
 _LIMITS = re.compile(r"(?P<key>max_total_num_tokens|max_running_requests)=(?P<value>\d+)")

@@ -2,58 +2,34 @@
 
 from __future__ import annotations
 
-import json
-import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import PurePosixPath
 
 from pydantic import JsonValue
 
-from specdoctor.core.facts import Facts, HttpReply, LogFacts, PackageFacts, ProcessFacts
+from specdoctor.core.facts import Facts, HttpReply, LogFacts, ProcessFacts
 from specdoctor.core.server import Keeper, LogReading, ServerRef, ServerView, Source
+from specdoctor.engines.process_facts import (
+    config_of,
+    is_of_another_run,
+    launchers,
+    log_of,
+    package_doubts,
+    packages_of,
+    tree,
+)
 from specdoctor.engines.sglang_args import Asked, is_launch, read_launch
 from specdoctor.engines.sglang_in_force import Settings, from_log, from_server_info, parse_server_info
 from specdoctor.engines.sglang_log import read_log
 from specdoctor.engines.sglang_traits import traits_of
-from specdoctor.engines.sglang_version import parse_version
 from specdoctor.engines.sglang_view import KnownVersion, Parts, State, build_view
+from specdoctor.engines.versions import parse_version
 from specdoctor.keepers.surroundings import surroundings_of
 from specdoctor.keepers.table import keeper_of
 
 _INFO_PATHS = ("/server_info", "/get_server_info")
-_SERVER_PROCESS = re.compile(r"Started server process \[(\d+)\]")
+_PACKAGES = ("sglang", "sgl-kernel", "sglang-kernel")
 _UNAUTHORISED = (401, 403)
-
-
-def launchers(facts: Facts) -> tuple[ProcessFacts, ...]:
-    """The launcher of each server, without the children that still carry its command line."""
-    found = {p.pid: p for p in facts.processes if p.state != "Z" and is_launch(p.argv)}
-    parents = {p.pid: p.ppid for p in facts.processes}
-    out: list[ProcessFacts] = []
-    for process in found.values():
-        seen: set[int] = set()
-        pid = process.ppid
-        while pid in parents and pid not in seen and pid not in found:
-            seen.add(pid)
-            pid = parents[pid]
-        if pid not in found:
-            out.append(process)
-    return tuple(sorted(out, key=lambda p: (p.started_at or 0.0, p.pid)))
-
-
-def tree(facts: Facts, pid: int) -> frozenset[int]:
-    """A process and all its descendants."""
-    children: dict[int, list[int]] = {}
-    for process in facts.processes:
-        children.setdefault(process.ppid, []).append(process.pid)
-    found: set[int] = set()
-    waiting = [pid]
-    while waiting:
-        current = waiting.pop()
-        if current not in found:
-            found.add(current)
-            waiting += children.get(current, [])
-    return frozenset(found)
 
 
 def _config_text(facts: Facts, process: ProcessFacts, asked: Asked) -> tuple[str | None, bool]:
@@ -74,25 +50,6 @@ def _port(facts: Facts, asked: Asked, pids: frozenset[int]) -> int:
         return asked.port
     answering = sorted(port for port in listening if str(port) in facts.http)
     return answering[0] if answering else asked.port
-
-
-def _log_of(facts: Facts, process: ProcessFacts, pids: frozenset[int]) -> LogFacts | None:
-    outputs = {process.stdout, process.stderr} - {None}
-    by_pid = [log for log in facts.logs if log.pid in pids]
-    by_path = [log for log in facts.logs if log.path in outputs and log.pid is None]
-    by_text = [
-        log
-        for log in facts.logs
-        if log.pid is None and any(int(pid) in pids for pid in _SERVER_PROCESS.findall(log.text))
-    ]
-    readable = [log for log in [*by_pid, *by_path, *by_text] if log.error is None]
-    return next((log for log in readable if log.head or log.tail), None)
-
-
-def _is_of_another_run(log: LogFacts, process: ProcessFacts, pids: frozenset[int]) -> bool:
-    """Whether the log's last start is an older one, to whose file the present process has not yet written."""
-    started = _SERVER_PROCESS.findall(log.text)
-    return bool(started) and process.container_id is None and all(int(pid) not in pids for pid in started[-1:])
 
 
 def _reply(replies: Mapping[str, HttpReply]) -> tuple[dict[str, JsonValue], str] | None:
@@ -116,41 +73,13 @@ def _state(replies: Mapping[str, HttpReply], log: LogReading | None, *, blind: b
     return "running" if log is not None and log.ready_line is not None else "starting"
 
 
-def _packages(facts: Facts, process: ProcessFacts) -> tuple[str, dict[str, PackageFacts]]:
-    """The packages of the server's own interpreter, by name."""
-    names = [process.argv[0] if process.argv else "", process.exe or ""]
-    venv = process.env.get("VIRTUAL_ENV")
-    if venv:
-        names.append(f"{venv}/bin/python")
-    if len(facts.packages) == 1:
-        names += list(facts.packages)
-    where = next((name for name in names if name in facts.packages), None)
-    if where is None:
-        return "", {}
-    return where, {package.name.lower().replace("_", "-"): package for package in facts.packages[where]}
-
-
-def _package_doubts(packages: Mapping[str, PackageFacts]) -> Iterator[str]:
-    for name in ("sglang", "sgl-kernel", "sglang-kernel"):
-        package = packages.get(name)
-        if package is None:
-            continue
-        if package.record_mismatches:
-            files = ", ".join(package.record_mismatches[:3])
-            yield f"{len(package.record_mismatches)} files of {name} differ from what was installed ({files})"
-        if package.editable_url:
-            state = f" at commit {package.git_commit[:12]}" if package.git_commit else ""
-            dirty = ", with local changes" if package.git_dirty else ""
-            yield f"{name} is an editable install from {package.editable_url}{state}{dirty}"
-    if "sgl-kernel" in packages and "sglang-kernel" in packages:
-        yield "both sgl-kernel and sglang-kernel are installed, whose files overwrite each other"
-
-
 def _version(
     info: tuple[dict[str, JsonValue], str] | None, port: int, facts: Facts, process: ProcessFacts
 ) -> KnownVersion:
-    where, packages = _packages(facts, process)
-    doubts = list(_package_doubts(packages))
+    where, packages = packages_of(facts, process)
+    doubts = list(package_doubts(packages, _PACKAGES))
+    if {"sgl-kernel", "sglang-kernel"} <= set(packages):
+        doubts.append("both sgl-kernel and sglang-kernel are installed, whose files overwrite each other")
     installed = packages.get("sglang")
     running = info[0].get("version") if info is not None else None
     if isinstance(running, str) and info is not None:
@@ -169,27 +98,6 @@ def _version(
     return KnownVersion(found.text, found.source, tuple(doubts))
 
 
-def config_of(facts: Facts, model: JsonValue, cwd: str | None) -> dict[str, JsonValue] | None:
-    """The config.json of a model by its path or hub name, from the files among the facts."""
-    if not isinstance(model, str) or not model:
-        return None
-    name = model.rstrip("/")
-    wanted = [f"{name}/config.json", str(PurePosixPath(cwd or "/") / name / "config.json")]
-    cached = f"models--{name.replace('/', '--')}/"
-    wanted += [path for path in facts.files if cached in path and path.endswith("/config.json")]
-    for path in wanted:
-        entry = facts.files.get(path)
-        if entry is None or entry.text is None:
-            continue
-        try:
-            parsed = json.loads(entry.text)
-        except (ValueError, RecursionError):
-            continue
-        if isinstance(parsed, dict):
-            return parsed
-    return None
-
-
 def _live_view(facts: Facts, process: ProcessFacts) -> tuple[ServerView, LogFacts | None]:
     first = read_launch(process.argv)
     config, complete = _config_text(facts, process, first)
@@ -197,8 +105,8 @@ def _live_view(facts: Facts, process: ProcessFacts) -> tuple[ServerView, LogFact
     pids = tree(facts, process.pid)
     port = _port(facts, asked, pids)
     replies = facts.http.get(str(port), {})
-    log = _log_of(facts, process, pids)
-    older = log is not None and _is_of_another_run(log, process, pids)
+    log = log_of(facts, process, pids)
+    older = log is not None and is_of_another_run(log, process, pids)
     reading = read_log(log.text, where=log.path, argv=process.argv) if log is not None and not older else None
     info = _reply(replies)
     settings: Settings | None = None
@@ -275,7 +183,7 @@ def servers_in(facts: Facts) -> tuple[ServerView, ...]:
     """Every SGLang server that the facts show: first the living, then logs whose process is gone."""
     views: list[ServerView] = []
     used: set[str] = set()
-    for process in launchers(facts):
+    for process in launchers(facts, is_launch):
         view, log = _live_view(facts, process)
         views.append(view)
         if log is not None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from specdoctor.engines.sglang_version import parse_version
+from specdoctor.engines.versions import parse_version
 
 _ROWS = """
 0.4.9.post6 sgl-kernel 0.2.7          flashinfer-python 0.2.9rc2      torch 2.7.1

@@ -2,23 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import re
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from specdoctor.core.redact import redact
+from specdoctor.engines.log_carriers import CARRIERS, inner_of_docker_json, without_colours
 
-_ANSI = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
-_CARRIERS = (
-    re.compile(r"\d{4}-\d\d-\d\dT[\d:.]+(?:Z|[+-]\d\d:?\d\d) (?:std(?:out|err) [FP] )?"),
-    re.compile(r"[A-Z][a-z]{2} [ \d]\d [\d:]{8} \S+ [^\s:]+(?:\[\d+\])?: "),
-    re.compile(r"[\w.-]+ +\| "),
-    re.compile(r"\([\w.]+ pid=\d+(?:, ip=[\d.]+)?\) "),
-)
+_CARRIERS = (*CARRIERS, re.compile(r"\([\w.]+ pid=\d+(?:, ip=[\d.]+)?\) "))
 _STAMP = re.compile(r"\[(?P<ts>\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?:\.\d{3})?)(?P<ranks>(?: [A-Z_]+\d+)*)\] ?")
 _CARRIER_START = re.compile(r"[\d(A-Za-z]")
-MAX_QUOTE = 300
 _MAX_TAIL = 4000
 
 
@@ -35,9 +27,8 @@ def split_line(raw: str) -> LogLine:
     """The message of a raw line with its stamp and rank; carriers in any of the known orders are taken off."""
     text = raw.rstrip("\r")
     if text.startswith('{"log":"'):
-        text = _docker_json(text)
-    if "\x1b" in text:
-        text = _ANSI.sub("", text)
+        text = inner_of_docker_json(text)
+    text = without_colours(text)
     if text.startswith("["):
         match = _STAMP.match(text)
         if match is not None:
@@ -69,15 +60,6 @@ def after_bars(raw: str) -> str:
     return text
 
 
-def _docker_json(text: str) -> str:
-    try:
-        record = json.loads(text)
-    except (ValueError, RecursionError):
-        return text
-    inner = record.get("log") if isinstance(record, dict) else None
-    return inner.rstrip("\n") if isinstance(inner, str) else text
-
-
 class StampClock:
     """Seconds of a time stamp, read as UTC since logs name no zone: good for differences within one log."""
 
@@ -93,17 +75,3 @@ class StampClock:
             except (ValueError, OverflowError):
                 self._value = None
         return self._value
-
-
-def quote_from(raw: str, wanted: str) -> str:
-    """`wanted` as it can be cited from `raw`: a part of that line, short, without colour codes or secrets.
-
-    A secret is cut off together with what follows it, so that what is quoted still stands in the line.
-    """
-    text = wanted if wanted in raw else max(_ANSI.split(raw), key=len)
-    text = text.split("\r", 1)[0][:MAX_QUOTE].strip()
-    clean = redact(text)
-    if clean == text:
-        return text
-    same = next((i for i, (a, b) in enumerate(zip(text, clean, strict=False)) if a != b), 0)
-    return text[:same].strip()

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from specdoctor.core.server import Source
-from specdoctor.engines.sglang_version import ANY, VersionRange
+from specdoctor.engines.versions import ANY, VersionRange
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from specdoctor.core.launch import ReadyRules
-from specdoctor.engines.sglang_version import VersionRange, range_of
+from specdoctor.engines.versions import VersionRange, range_of
 
 _READY = r"The server is fired up and ready to roll!"
 _FAILURES = (

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
@@ -11,11 +9,12 @@ from pydantic import JsonValue
 
 from specdoctor.core.redact import secret_name
 from specdoctor.core.server import LogReading, Notice, Rewrite, Source
+from specdoctor.engines.argument_values import as_text, same_value
 from specdoctor.engines.sglang_args import is_speculative
 from specdoctor.engines.sglang_effect import Situation, effect_of, given, holds, normal_algorithm
 from specdoctor.engines.sglang_flags import is_known
 from specdoctor.engines.sglang_rules import RULES, STATIC_DEFAULTS, Rule
-from specdoctor.engines.sglang_version import VersionRange
+from specdoctor.engines.versions import VersionRange
 
 UNKNOWN_RULE = "unknown"
 _SHARE = "effective_max_running_requests_per_dp"
@@ -66,37 +65,6 @@ class Comparison:
     architecture: str | None = None
     log: LogReading | None = None
     asked_complete: bool = True
-
-
-def as_text(value: JsonValue) -> str | None:
-    """A value in force as one would type it."""
-    if value is None:
-        return None
-    if isinstance(value, list):
-        return " ".join(str(item) for item in value)
-    if isinstance(value, dict):
-        return json.dumps(value, sort_keys=True)
-    return str(value)
-
-
-def same_value(asked: str, in_force: JsonValue) -> bool:
-    """Whether a typed value and a value in force are the same thing."""
-    text = asked.strip()
-    if in_force is None:
-        return text.lower() in {"", "none", "null"}
-    if isinstance(in_force, bool):
-        return text.lower() in ({"true", "1", "yes", "on"} if in_force else {"false", "0", "no", "off"})
-    if isinstance(in_force, (int, float)):
-        try:
-            return math.isclose(float(text), float(in_force), rel_tol=1e-9)
-        except (ValueError, OverflowError):
-            return False
-    if isinstance(in_force, list):
-        wanted = text.replace(",", " ").split()
-        return len(wanted) == len(in_force) and all(same_value(a, b) for a, b in zip(wanted, in_force, strict=True))
-    if isinstance(in_force, dict):
-        return True
-    return text.lower() == in_force.lower() or text.rstrip("/") == in_force.rstrip("/")
 
 
 def in_force_text(values: Mapping[str, JsonValue]) -> dict[str, str]:

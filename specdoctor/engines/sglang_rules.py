@@ -11,7 +11,7 @@ import re
 from dataclasses import dataclass, field
 from typing import Literal
 
-from specdoctor.engines.sglang_version import VersionRange
+from specdoctor.engines.versions import VersionRange
 
 Operator = Literal["asked", "absent", "given", "is", "not", "above"]
 ALGORITHM, STEPS, TOPK, TOKENS = (

@@ -19,13 +19,14 @@ from specdoctor.core.server import (
     SpecSetting,
     Surroundings,
 )
+from specdoctor.engines.argument_values import as_text
 from specdoctor.engines.sglang_args import Asked
 from specdoctor.engines.sglang_effect import asked_setting, predict, setting_from
 from specdoctor.engines.sglang_in_force import Settings, lifetime_accept_length
 from specdoctor.engines.sglang_pins import pins_of
-from specdoctor.engines.sglang_rewrites import Comparison, as_text, in_force_text, rewrites
+from specdoctor.engines.sglang_rewrites import Comparison, in_force_text, rewrites
 from specdoctor.engines.sglang_rules import ALGORITHM
-from specdoctor.engines.sglang_version import VersionRange, parse_range, parse_version, range_of
+from specdoctor.engines.versions import VersionRange, parse_range, parse_version, range_of
 
 NAME = "sglang"
 State = Literal["running", "starting", "down"]

@@ -10,7 +10,7 @@ from specdoctor.engines.sglang_decode import log_accept_length, log_step_ms, par
 from specdoctor.engines.sglang_failure import explain_failure
 from specdoctor.engines.sglang_log import read_log
 from specdoctor.engines.sglang_prefix import split_line
-from specdoctor.engines.sglang_version import parse_range, version
+from specdoctor.engines.versions import parse_range, version
 from tests.engines.sglang_data import cases, excerpt
 
 DECODE = (

@@ -6,11 +6,12 @@ import pytest
 from pydantic import JsonValue
 
 from specdoctor.core.server import Rewrite, Source, SpecSetting
+from specdoctor.engines.argument_values import same_value
 from specdoctor.engines.sglang_effect import predict
 from specdoctor.engines.sglang_log import read_log
-from specdoctor.engines.sglang_rewrites import Comparison, InForce, rewrites, same_value
+from specdoctor.engines.sglang_rewrites import Comparison, InForce, rewrites
 from specdoctor.engines.sglang_rules import RULES, RULES_BY_ID
-from specdoctor.engines.sglang_version import parse_range, range_of
+from specdoctor.engines.versions import parse_range, range_of
 
 A, S, K, N = (
     "speculative_algorithm",

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from specdoctor.engines.sglang_version import VersionRange, parse_range, parse_version, range_of, version
+from specdoctor.engines.versions import VersionRange, parse_range, parse_version, range_of, version
 
 IN_ORDER = [
     "0.4.3",

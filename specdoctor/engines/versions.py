@@ -1,4 +1,4 @@
-"""SGLang versions: order (with rc, post, dev and local parts), ranges, and how a log's wording narrows a range."""
+"""Versions: their order (with rc, post, dev and local parts), ranges, and how proofs narrow a range."""
 
 from __future__ import annotations
 
