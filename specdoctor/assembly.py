@@ -367,10 +367,11 @@ def earlier_tune(store: MirroredStore, operations: Operations, settings: RunSett
 
 
 def triaged(texts: Mapping[str, str], *, symptom: str) -> TriageDocument:
-    """Files judged by every engine and check there is."""
+    """Files judged by every engine, reader and check there is."""
     from specdoctor.app.triage import triage
+    from specdoctor.readers.every import material_of
 
-    return triage(texts, engines=all_engines(), checks=all_checks(), symptom=symptom)
+    return triage(texts, engines=all_engines(), checks=all_checks(), material=material_of(texts), symptom=symptom)
 
 
 def model_files(host: Host, path: str, *, label: str) -> ModelFiles:

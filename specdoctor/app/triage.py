@@ -16,6 +16,7 @@ from specdoctor.core.engine import Engine
 from specdoctor.core.estimate import Estimate
 from specdoctor.core.facts import Facts
 from specdoctor.core.hypothesis import Observation
+from specdoctor.core.material import Material
 from specdoctor.core.model import Frozen, Role, Verdict
 from specdoctor.core.ports import Check, Scene
 from specdoctor.core.server import DecodeWindow, ServerView, SpecSetting
@@ -65,9 +66,14 @@ class TriageDocument(Frozen):
 
 
 def triage(
-    texts: Mapping[str, str], *, engines: Sequence[Engine], checks: Sequence[Check], symptom: str = ""
+    texts: Mapping[str, str],
+    *,
+    engines: Sequence[Engine],
+    checks: Sequence[Check],
+    material: Material | None = None,
+    symptom: str = "",
 ) -> TriageDocument:
-    """Judge files by name and text; the names are what evidence cites."""
+    """Judge files by name and text; the names are what evidence cites. `material` is what readers made of them."""
     views = [view for engine in engines if (view := engine.view_from_files(dict(texts))) is not None]
     if not views:
         return TriageDocument(
@@ -82,7 +88,7 @@ def triage(
         )
     view = views[0]
     complaints = read_symptom(symptom).complaints
-    scene = Scene(view=view, facts=Facts(), complaints=complaints)
+    scene = Scene(view=view, facts=Facts(), complaints=complaints, material=material or Material())
     observations = [o for check in checks for o in check.judge(scene)]
     facts = facts_of(view)
     verdict = _verdict(view, observations, facts, complaints)

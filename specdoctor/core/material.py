@@ -15,7 +15,8 @@ from specdoctor.core.server import Source
 
 FileKind = Literal[
     "server log", "launch line", "server info", "counters", "table", "bench result", "model config", "tensor list",
-    "training record", "gpu table", "gpu topology", "notes", "request", "answer", "text", "unreadable",
+    "training record", "gpu table", "gpu topology", "engine config", "tokenizer check", "script", "notes", "request",
+    "answer", "text", "unreadable",
 ]  # fmt: skip
 
 
@@ -33,7 +34,8 @@ class Row(Frozen):
     `speculative` is None where the row does not tell; `elsewhere` marks somebody else's figure, quoted for comparison
     (published, reference, model card). `throughput_low_tok_s` and `..high..` are the ends of a range written as one.
     `acceptance` is the fraction as printed (which denominator, the table seldom says). `position_from` and
-    `position_to` bound the position in tokens that the row is about. `columns` holds every cell as written.
+    `position_to` bound the position in tokens that the row is about. `drafts` counts target forwards with a draft,
+    `per_position` is the marginal acceptance by draft position. `columns` holds every cell as written.
     """
 
     source: Source
@@ -60,8 +62,10 @@ class Row(Frozen):
     position_from: float | None = None
     position_to: float | None = None
     prompt: str = ""
+    drafts: float | None = None
     drafted_tokens: float | None = None
     accepted_tokens: float | None = None
+    per_position: tuple[float, ...] = ()
     columns: dict[str, str] = Field(default_factory=dict)
 
 
@@ -103,7 +107,30 @@ class Counters(Frozen):
     lines: dict[str, int] = Field(default_factory=dict)
 
 
+class Iteration(Frozen):
+    """One pass of an engine that reports each (TensorRT-LLM's /metrics); None for what it does not say."""
+
+    source: Source
+    number: int | None = None
+    latency_ms: float | None = None
+    running: int | None = None
+    queued: int | None = None
+    drafted_tokens: float | None = None
+    accepted_tokens: float | None = None
+    accept_length: float | None = None
+
+
+class Iterations(Frozen):
+    """Passes of one file, oldest first as written."""
+
+    where: str
+    engine: str
+    passes: tuple[Iteration, ...]
+
+
 class TensorSeen(Frozen):
+    """One tensor by name; `dtype` as safetensors spells it, empty and `shape` empty where they are not given."""
+
     name: str
     dtype: str
     shape: tuple[int, ...]
@@ -134,6 +161,18 @@ class Exchange(Frozen):
     content: dict[str, JsonValue] = Field(default_factory=dict)
 
 
+class GpuSheet(Frozen):
+    """What the vendor's tool printed of the GPUs: one row for each, values as printed, by the tool's own field names.
+
+    `links` are the rows of a topology matrix by GPU, `lines` the line of the file that each GPU stands on.
+    """
+
+    where: str
+    rows: tuple[dict[str, str], ...] = ()
+    lines: tuple[int, ...] = ()
+    links: dict[str, tuple[str, ...]] = Field(default_factory=dict)
+
+
 class Material(Frozen):
     """What was given beside the server's own log and launch line. `texts` are files as they came, redacted."""
 
@@ -144,7 +183,24 @@ class Material(Frozen):
     tensors: tuple[TensorList, ...] = ()
     configs: tuple[ModelConfig, ...] = ()
     exchanges: tuple[Exchange, ...] = ()
+    gpus: tuple[GpuSheet, ...] = ()
+    iterations: tuple[Iterations, ...] = ()
     texts: dict[str, str] = Field(default_factory=dict)
+
+    def joined(self, other: Material) -> Material:
+        """Both together, this one's pieces first."""
+        return Material(
+            files=self.files + other.files,
+            tables=self.tables + other.tables,
+            notes=self.notes + other.notes,
+            counters=self.counters + other.counters,
+            tensors=self.tensors + other.tensors,
+            configs=self.configs + other.configs,
+            exchanges=self.exchanges + other.exchanges,
+            gpus=self.gpus + other.gpus,
+            iterations=self.iterations + other.iterations,
+            texts={**self.texts, **other.texts},
+        )
 
     def named(self, where: str) -> FileSeen | None:
         """The file of that name, None if it was not given."""

@@ -1,0 +1,48 @@
+"""How a server was started: a command, a script, a unit, a pod's or a container's description."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from specdoctor.core.material import Material, Notes
+from specdoctor.core.reader import Reading
+
+_STARTS = re.compile(
+    r"sglang\.launch_server|\bsglang serve\b|--speculative-|\bvllm serve\b|vllm\.entrypoints|--speculative_config|"
+    r"\bllama-(?:server|cli|speculative\w*)\b|--spec-type|--spec-draft|(?:^|[\s/])(?:speculative|server)\s+-m\s|--model-draft|"
+    r"trtllm-(?:serve|bench)|bench_eagle3\.py|spec_decode\.py|(?:lmsysorg/sglang|vllm/vllm-openai|ghcr\.io/\S*llama\.cpp)\S*",
+    re.MULTILINE,
+)
+_BENCH = re.compile(r"bench_serving|vllm bench|bench_sglang\w*\.py|genai-perf|guidellm|llama-bench|bench_one_batch")
+_MOST_CHARS = 200_000
+_SHELL = re.compile(r"^\s*(?:#!|export |python3? |vllm |\./|docker |podman |srun |for |if |trtllm|llama-|sudo |exec )"
+                    r"|ExecStart=|^\s*(?:command|args|image|entrypoint):|\\\s*$|^#SBATCH", re.MULTILINE)  # fmt: skip
+
+
+class _Reader(NamedTuple):
+    name: str = "launch_line"
+    summary: str = "how a server was started: shell, docker, compose, Kubernetes, systemd, Slurm"
+    rank: int = 21
+
+    def read(self, text: str, *, where: str) -> Reading | None:
+        if len(text) > _MOST_CHARS or text.lstrip()[:1] in ("{", "["):
+            return None
+        head = text.lstrip()
+        shaped = bool(_SHELL.search(text)) or head.startswith(("python", "vllm ", "sglang ", "llama-", "trtllm-"))
+        if not shaped:
+            return None
+        if _STARTS.search(text):
+            return Reading(kind="launch line", pieces=Material(notes=(_comments(text, where),)))
+        return Reading(kind="script") if _BENCH.search(text) or head.startswith("#!") else None
+
+
+def _comments(text: str, where: str) -> Notes:
+    """What a person wrote beside the commands; the commands are empty lines of it."""
+    kept = tuple(
+        line.strip() if line.lstrip().startswith("#") and not line.startswith("#!") else "" for line in text.split("\n")
+    )
+    return Notes(where=where, lines=kept)
+
+
+reader = _Reader()
