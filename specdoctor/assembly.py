@@ -233,7 +233,7 @@ def probe_program(*, ports: tuple[int, ...] = (), logs: tuple[str, ...] = ()) ->
     from specdoctor.core.operations import SnapshotRequest
     from specdoctor.operations.programs import probe_program as joined_probe
 
-    return joined_probe(SnapshotRequest(ports=ports, logs=logs))
+    return joined_probe(SnapshotRequest(ports=ports, logs=logs, history=True))
 
 
 def playbook_at(path: Path) -> Playbook:

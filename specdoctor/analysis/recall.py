@@ -9,6 +9,7 @@ import re
 from datetime import UTC, datetime
 from typing import Literal
 
+from specdoctor.analysis.dated import DatedFigure, dated_by, figure_for, moment_of
 from specdoctor.analysis.figure import FigureError, positive
 from specdoctor.core.estimate import Estimate
 from specdoctor.core.faults import unknown_word
@@ -103,34 +104,55 @@ def _day(text: str, now: float) -> float | None:
 
 
 class RecalledFigure(Frozen):
-    """A recalled figure beside what is measured now; `why` says what its status rests on."""
+    """A recalled figure beside what is measured now; `why` says what its status rests on.
+
+    `dated`: what an older log of the host shows of it. It is then a measurement with a date, and still in no test.
+    """
 
     claim: Claim
     measured: float | None
     status: ClaimStatus
     why: str
+    dated: DatedFigure | None = None
 
 
 def place_recalled(
-    claim: Claim, *, measured: tuple[float, float, float] | None, state_began: tuple[str, float] | None, now: float
+    claim: Claim,
+    *,
+    measured: tuple[float, float, float] | None,
+    state_began: tuple[str, float] | None,
+    now: float,
+    dated: DatedFigure | None = None,
 ) -> RecalledFigure:
     """Whether a recalled figure belongs to the present state.
 
     `measured` is value, low and high of the same quantity now; `state_began` names what started last of host, container
     and server, and when. A figure from before that start, or outside the interval of what is measured, belongs to
     another state of the system; what agrees stays open, for agreement proves nothing about the state it was taken in.
+    An older log that shows the figure (`dated`) tells the state by its date.
     """
     value = measured[0] if measured else None
+    status, why = _by_memory(claim, measured, state_began, now)
+    if dated is not None:
+        told = dated.words if dated.agrees else f"{dated.words}, not {claim.value:g}"
+        why = f"{told}; {why}"
+        if dated.agrees and dated.state != "unclear":
+            status = "other-state" if dated.state == "earlier" else "open"
+    return RecalledFigure(claim=claim, measured=value, status=status, why=why, dated=dated)
+
+
+def _by_memory(
+    claim: Claim, measured: tuple[float, float, float] | None, state_began: tuple[str, float] | None, now: float
+) -> tuple[ClaimStatus, str]:
+    """What the memory alone and the present figure tell."""
     before = recalled_before(claim.recalled_at or "", now=now)
     if state_began is not None and before is not None and before <= state_began[1]:
-        why = f"{state_began[0]} has started since"
-        return RecalledFigure(claim=claim, measured=value, status="other-state", why=why)
+        return "other-state", f"{state_began[0]} has started since"
     if measured is None:
-        return RecalledFigure(claim=claim, measured=None, status="open", why="nothing like it was measured in this run")
+        return "open", "nothing like it was measured in this run"
     if not measured[1] <= claim.value <= measured[2]:
-        why = f"measured now: {measured[0]:.4g} ({measured[1]:.4g}-{measured[2]:.4g})"
-        return RecalledFigure(claim=claim, measured=value, status="other-state", why=why)
-    return RecalledFigure(claim=claim, measured=value, status="open", why="agrees with what is measured now")
+        return "other-state", f"measured now: {measured[0]:.4g} ({measured[1]:.4g}-{measured[2]:.4g})"
+    return "open", "agrees with what is measured now"
 
 
 def recalled_figures(ledger: Ledger) -> tuple[RecalledFigure, ...]:
@@ -138,19 +160,25 @@ def recalled_figures(ledger: Ledger) -> tuple[RecalledFigure, ...]:
     concurrency = ledger.settings.concurrency
     found, off = ledger.measured("original", concurrency=concurrency), ledger.baseline(concurrency)
     began = state_began(found or off)
+    now = ledger.last_at
     return tuple(
-        place_recalled(claim, measured=_range(_measured(claim, found, off)), state_began=began, now=ledger.last_at)
+        place_recalled(
+            claim,
+            measured=_range(_measured(claim, found, off)),
+            state_began=began,
+            now=now,
+            dated=dated_by(
+                claim, ledger.earlier, began=began, before=recalled_before(claim.recalled_at or "", now=now)
+            ),
+        )
         for claim in ledger.recalled
     )
 
 
 def _measured(claim: Claim, found: Measurement | None, off: Measurement | None) -> Estimate | None:
-    """The figure of this run that a recalled one speaks of; a verify alone is not measured."""
-    source = off if claim.role == "baseline" else found if found is not None and found.spec.on else None
-    if source is None:
-        return None
-    figures = {"throughput_tok_s": source.throughput, "accept_length": source.accept_length, "step_ms": source.step}
-    return figures.get(claim.metric)
+    """The figure of this run that a recalled one speaks of."""
+    source = off if claim.role == "baseline" else found
+    return None if source is None else figure_for(claim, source)
 
 
 def _range(figure: Estimate | None) -> tuple[float, float, float] | None:
@@ -166,11 +194,9 @@ def state_began(measurement: Measurement | None) -> tuple[str, float] | None:
         return None
     starts: list[tuple[float, str]] = []
     for key, what in (("container.started_at", "the container"), ("host.booted_at", "the host")):
-        try:
-            at = datetime.strptime(measurement.fingerprint.get(key, ""), "%Y-%m-%d %H:%M:%S UTC").replace(tzinfo=UTC)
-        except ValueError:
-            continue
-        starts.append((at.timestamp(), what))
+        at = moment_of(measurement.fingerprint.get(key, ""))
+        if at is not None:
+            starts.append((at, what))
     if not starts:
         return None
     at_s, what = max(starts)

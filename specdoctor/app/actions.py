@@ -14,6 +14,7 @@ from specdoctor.app.bounding import computed, known
 from specdoctor.app.by_hand import recognise
 from specdoctor.app.control import compared, control_requests
 from specdoctor.app.fingerprint import bench_workload, fingerprint, traffic_workload
+from specdoctor.app.history import note_history
 from specdoctor.app.measuring import measure, traffic_measurement
 from specdoctor.app.prompts import BUILT_IN, built_in, chat_template, from_file, from_text, rendered
 from specdoctor.app.read_back import ReadBack, read_back
@@ -151,7 +152,10 @@ def _open(run: Run, move: OpenHypothesis) -> None:
 def _snapshot(run: Run, action: str) -> Outcome:
     settings = run.ledger.settings
     request = SnapshotRequest(
-        ports=(settings.port,) if settings.port else (), logs=settings.extra_logs, files=settings.extra_files
+        ports=(settings.port,) if settings.port else (),
+        logs=settings.extra_logs,
+        files=settings.extra_files,
+        history=bool(settings.recall),
     )
     facts = run.operations.snapshot(request)
     first = not any(e.source == "snapshot" for e in run.ledger.evidence.values())
@@ -178,7 +182,9 @@ def _snapshot(run: Run, action: str) -> Outcome:
     if first:
         for claim in (*read_symptom(settings.symptom).claims, *read_recall(settings.recall, settings.recalled_at)):
             run.emit(ev.ClaimStated(claim=claim))
-    return "done", f"{view.engine} {version} is {view.state}: {spec}", (evidence,)
+    past = note_history(run, action, facts) if first else None
+    cited = (evidence,) if past is None else (evidence, past)
+    return "done", f"{view.engine} {version} is {view.state}: {spec}", cited
 
 
 def _models(view: ServerView) -> str:

@@ -51,7 +51,8 @@ def lines_of(
     lines += [("compared", _cited(c.words, *c.evidence)) for c in comparisons(ledger) if _worth_a_line(ledger, c)]
     recalled = recalled_figures(ledger)
     if recalled:
-        lines.append(("recalled", _recalled_words(ledger, recalled)))
+        dated = [figure.dated.evidence for figure in recalled if figure.dated is not None]
+        lines.append(("recalled", _cited(_recalled_words(ledger, recalled), *dated)))
     changed = state_change(ledger)
     if changed is not None:
         lines.append(("since then", changed.words))
@@ -104,9 +105,11 @@ def _recalled_words(ledger: Ledger, recalled: tuple[RecalledFigure, ...]) -> str
     parts = []
     for status, words in (("other-state", "another state of the system"), ("open", "not tested")):
         same = [figure for figure in recalled if figure.status == status]
-        if same:
-            reasons = "; ".join(dict.fromkeys(figure.why for figure in same))
-            parts.append(f"{', '.join(f.claim.text for f in same)}: {words} ({reasons})")
+        parts += [f"{f.claim.text}: {words} ({f.why})" for f in same if f.dated is not None]
+        undated = [f for f in same if f.dated is None]
+        if undated:
+            reasons = "; ".join(dict.fromkeys(figure.why for figure in undated))
+            parts.append(f"{', '.join(f.claim.text for f in undated)}: {words} ({reasons})")
     when = f" ({ledger.settings.recalled_at})" if ledger.settings.recalled_at else ""
     return "; ".join(parts) + when
 

@@ -148,7 +148,8 @@ Recall = Annotated[
     typer.Option(
         "--recall",
         metavar="FIGURES",
-        help='Figures from memory, each with its role: "baseline=89 spec=94 cycle_ms=20 verify_ms=19 accept_length=2".',
+        help='Figures from memory, each with its role: "baseline=89 spec=94 cycle_ms=20 verify_ms=19 accept_length=2". '
+        "Older logs on the host are searched for them.",
         show_default=False,
     ),
 ]

@@ -29,6 +29,7 @@ class CommandFacts(Raw):
 class HostFacts(Raw):
     """The machine itself. Times are seconds since the epoch by the host's own clock.
 
+    `boots` are those that its log-in records (wtmp) still hold.
     `user` and `uid` are those of the log-in, also where the facts were read with `privileged` rights (sudo).
     """
 
@@ -36,6 +37,7 @@ class HostFacts(Raw):
     now: float = 0.0
     boot_id: str | None = None
     booted_at: float | None = None
+    boots: tuple[float, ...] = ()
     kernel: str = ""
     machine: str = ""
     cpu_count: int | None = None
@@ -86,11 +88,15 @@ class ProcessFacts(Raw):
 
 
 class PackageFacts(Raw):
-    """An installed distribution in one interpreter. `record_mismatches` lists files that differ from its RECORD."""
+    """An installed distribution in one interpreter. `record_mismatches` lists files that differ from its RECORD.
+
+    `installed_at` is when its metadata were written: installed, or built into an image.
+    """
 
     name: str
     version: str
     location: str | None = None
+    installed_at: float | None = None
     editable_url: str | None = None
     git_commit: str | None = None
     git_dirty: bool | None = None
@@ -160,7 +166,10 @@ class LeaseFacts(Raw):
 
 
 class Facts(Raw):
-    """Everything that one probe saw, in one remote command. `via` names the container it was sent into, if any."""
+    """Everything that one probe saw, in one remote command. `via` names the container it was sent into, if any.
+
+    `older_logs` lie beside those that servers write now: rotations, and logs of earlier starts.
+    """
 
     schema_id: str = Field(default=FACTS_SCHEMA, alias="schema")
     taken_at: float = 0.0
@@ -170,6 +179,7 @@ class Facts(Raw):
     packages: dict[str, tuple[PackageFacts, ...]] = Field(default_factory=dict)
     files: dict[str, FileFacts] = Field(default_factory=dict)
     logs: tuple[LogFacts, ...] = ()
+    older_logs: tuple[LogFacts, ...] = ()
     http: dict[str, dict[str, HttpReply]] = Field(default_factory=dict)
     commands: dict[str, CommandFacts] = Field(default_factory=dict)
     kept: tuple[KeptFacts, ...] = ()

@@ -39,6 +39,8 @@ class Ledger:
         self.evidence: dict[str, ev.EvidenceRecorded] = {}
         self.observations: list[ev.Observed] = []
         self.measurements: list[Measurement] = []
+        self.earlier: list[Measurement] = []
+        """What older logs on the host show of other days. Kept apart: no test rests on it."""
         self.bounds: list[ev.BoundComputed] = []
         self.actions: dict[str, ActionEntry] = {}
         self.relaunches: list[ev.ServerRelaunched] = []
@@ -166,7 +168,7 @@ class Ledger:
             "H": len(self.hypotheses),
             "E": len(self.evidence),
             "A": len(self.actions),
-            "M": len(self.measurements),
+            "M": len(self.measurements) + len(self.earlier),
             "B": len(self.batches),
         }
         return f"{prefix}{sizes[prefix] + 1}"
@@ -240,7 +242,7 @@ class Ledger:
                 self.observations.append(event)
             case ev.Measured(measurement=m):
                 self._need_evidence((m.evidence,), "a measurement")
-                self.measurements.append(m)
+                (self.earlier if m.source == "earlier" else self.measurements).append(m)
             case ev.BoundComputed():
                 self._need_evidence((event.evidence,), "a bound")
                 self.bounds.append(event)

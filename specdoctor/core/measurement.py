@@ -146,10 +146,10 @@ class Measurement(Frozen):
 
     `throughput` (tok/s): decode speed of one request at concurrency 1, all requests together above it; the estimator
     says which. `source` control: the original measured again after it was put back; prompts: with other prompts than
-    the run's, under a launch key of its own. `step` (ms): one target forward,
-    that is one cycle under speculation. `conditional` lists the conditional acceptance per draft position. `failed`
-    counts requests that are in no figure, `failures` by what became of them; `stopped` says why a bench ended early: it
-    has no figures then, however many of its requests had ended.
+    the run's, under a launch key of its own; earlier: read from a log of an earlier start, in no test.
+    `step` (ms): one target forward, that is one cycle under speculation. `conditional` lists the conditional acceptance
+    per draft position. `failed` counts requests that are in no figure, `failures` by what became of them; `stopped`
+    says why a bench ended early: it has no figures then, however many of its requests had ended.
     `fingerprint` names facts of host, GPUs, software, settings and workload: the state that the figures belong to.
     """
 
@@ -158,7 +158,7 @@ class Measurement(Frozen):
     launch_key: str
     spec: SpecSetting
     concurrency: int
-    source: Literal["bench", "traffic", "log", "control", "prompts"]
+    source: Literal["bench", "traffic", "log", "control", "prompts", "earlier"]
     requests: int
     failed: int = 0
     failures: dict[str, int] = Field(default_factory=dict)

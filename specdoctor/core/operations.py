@@ -17,13 +17,17 @@ from specdoctor.core.server import ServerRef
 
 
 class SnapshotRequest(Frozen):
-    """What one probe shall read beside processes and the host: at most `log_bytes` of each end of each log."""
+    """What one probe shall read beside processes and the host: at most `log_bytes` of each end of each log.
+
+    `history`: also the logs of earlier starts, as far as they still lie beside the present ones.
+    """
 
     ports: tuple[int, ...] = ()
     files: tuple[str, ...] = ()
     logs: tuple[str, ...] = ()
     log_bytes: int = 1_500_000
     http: bool = True
+    history: bool = False
 
 
 class Progress(Frozen):

@@ -76,6 +76,10 @@ def boot(host: PracticeHost, *, wait_s: float | None = 120.0, server_port: int |
     argv, port = with_port(
         [host.expand(word) for word in (*_wrappers(world), *world.launch.argv)], host.ports, wanted=server_port
     )
+    if world.earlier:
+        from specdoctor.lab.earlier import write_earlier
+
+        write_earlier(host, argv, now_s=time.time())
     if world.server.state == "down":
         from specdoctor.lab.dead_server import write_log
 

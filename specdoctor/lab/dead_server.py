@@ -35,12 +35,13 @@ def write_log(host: PracticeHost, argv: Sequence[str], log: Path) -> None:
         read_file=lambda path: Path(path).read_text(encoding="utf-8"),
         now_s=began_s,
     )
-    lines = list(outcome.lines) if isinstance(outcome, StartupFailure) else _life(host.world, outcome, began_s, now_s)
+    lines = list(outcome.lines) if isinstance(outcome, StartupFailure) else life(host.world, outcome, began_s, now_s)
     with log.open("a", encoding="utf-8", newline="") as file:
         file.write("".join(line + "\n" for line in lines))
 
 
-def _life(world: World, resolved: Resolved, began_s: float, now_s: float) -> list[str]:
+def life(world: World, resolved: Resolved, began_s: float, now_s: float) -> list[str]:
+    """All lines of a server that began then, with the traffic of the world's history, up to its end."""
     start = StartupLog(resolved, world, random.Random(world.seed), began_s, PID)
     lines: list[str] = []
     at_s = began_s

@@ -18,6 +18,7 @@ import secrets
 import shutil
 import sys
 import threading
+import time
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Any, Self
@@ -30,7 +31,7 @@ from specdoctor.lab.machine_files import build_machine, refresh_clocks
 from specdoctor.lab.port_claims import PortClaims
 from specdoctor.lab.proc_view import drop_dead_views, refresh_views
 from specdoctor.lab.process_census import end_processes
-from specdoctor.lab.python_tree import PlacedInstall, build_install, build_python, site_packages
+from specdoctor.lab.python_tree import PlacedInstall, build_install, build_python, date_packages, site_packages
 from specdoctor.lab.shim_files import build_bare_path, build_shims
 from specdoctor.lab.ssh_access import SshAccess, create_access, write_client_files
 from specdoctor.lab.ssh_service import SshService
@@ -177,6 +178,7 @@ class PracticeHost:
             "HOST_SYS": str(self.state_dir / "sys"),
             "HOST_ETC": str(self.state_dir / "etc"),
             "HOST_RUN": str(self.state_dir / "files" / "run"),
+            "HOST_VAR": str(self.state_dir / "files" / "var"),
             "XDG_RUNTIME_DIR": str(self.state_dir / "files" / "run" / "user" / str(LAB_USER)),
             STATE_VARIABLE: str(self.state_dir),
             ID_VARIABLE: self.host_id,
@@ -260,6 +262,8 @@ class PracticeHost:
         for each in engine.installs:
             place = PlacedInstall(venv=self.place(each.venv), source=self.place(each.source), commit=each.commit)
             build_install(self.state_dir, place, version=engine.version, packages=engine.packages)
+        homes = [self.state_dir, *(self.place(each.venv) for each in engine.installs)]
+        date_packages(homes, at=time.time() - engine.installed_s_ago)
         build_shims(self.state_dir)
         if not self.world.host.python:
             build_bare_path(self.state_dir, SYSTEM_PATH.split(":"))

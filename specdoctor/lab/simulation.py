@@ -40,6 +40,7 @@ from specdoctor.core.redact import redact, redact_argv, secret_name, secrets_in_
 from specdoctor.core.server import ServerRef
 from specdoctor.lab.cpu_shares import span
 from specdoctor.lab.dead_server import crash_lines
+from specdoctor.lab.earlier import earlier_logs
 from specdoctor.lab.engine_core import EngineCore, Exit, resolve, startup_script
 from specdoctor.lab.engine_types import GenRequest, Resolved, StartupFailure
 from specdoctor.lab.machine import node_cpus
@@ -191,6 +192,7 @@ class SimulatedHost:
                     gap_bytes=max(len(log) - 2 * keep, 0),
                 ),
             ),
+            older_logs=self._older_logs() if request.history else (),
             http=http,
             commands={"gpus": self._gpus(), "gpu_topology": self._topology(), **self._keeping.commands},
         )
@@ -266,12 +268,28 @@ class SimulatedHost:
         engine = self.world.engine
         where = self._interpreter(apply_change(self._argv, self._launch))
         install = next((i for i in engine.installs if where.startswith(self.world.expand(i.venv) + "/")), None)
-        found = [PackageFacts(name=name, version=version) for name, version in engine.packages.items()]
+        at = EPOCH_S - engine.installed_s_ago
+        found = [PackageFacts(name=n, version=version, installed_at=at) for n, version in engine.packages.items()]
         if install is not None:
             url = f"file://{self.world.expand(install.source)}/python"
-            one = PackageFacts(name="sglang", version=engine.version, editable_url=url, git_commit=install.commit)
+            one = PackageFacts(
+                name="sglang",
+                version=engine.version,
+                editable_url=url,
+                git_commit=install.commit,
+                installed_at=at,
+            )
             found = [one, *(package for package in found if package.name != "sglang")]
         return {where: tuple(found)}
+
+    def _older_logs(self) -> tuple[LogFacts, ...]:
+        secrets = secrets_in_argv(self._argv)
+        resolved = lambda words, world: resolve(words, self._env, world)  # noqa: E731
+        found = []
+        for path, at, lines in earlier_logs(self.world, self._argv, now_s=EPOCH_S, resolved=resolved):
+            text = redact("\n".join(lines) + "\n", known=secrets)
+            found.append(LogFacts(path=self.world.expand(path), size=len(text), mtime=at, head=text))
+        return tuple(found)
 
     def _files(self) -> dict[str, FileFacts]:
         out: dict[str, FileFacts] = {}

@@ -27,6 +27,7 @@ __all__ = [
     "Ask",
     "Conditionals",
     "Crash",
+    "Earlier",
     "Engine",
     "EnvironmentEffect",
     "ForwardCost",
@@ -189,6 +190,21 @@ class Server(Frozen):
     crash: Crash | None = None
 
 
+class Earlier(Frozen):
+    """A server that ran here before and was stopped; its log is all that is left.
+
+    `without` are flags of the present launch line that it did not have; the factors multiply the present times.
+    """
+
+    log: str
+    started_s_ago: float
+    ended_s_ago: float
+    without: tuple[str, ...] = ()
+    gpu_factor: float = 1.0
+    host_factor: float = 1.0
+    history: tuple[Traffic, ...] = ()
+
+
 class Ask(Frozen):
     """What the user types: the symptom in their words, and further flags.
 
@@ -230,6 +246,7 @@ class World(Frozen):
     keeper: Keeper = PlainKeeper()
     server: Server = Server()
     history: tuple[Traffic, ...] = ()
+    earlier: tuple[Earlier, ...] = ()
     live_traffic: Traffic | None = None
     ask: Ask
     truth: Truth

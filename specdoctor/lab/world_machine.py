@@ -41,6 +41,8 @@ class Engine(Frozen):
     python: str = "3.12.3"
     venv: str = "/opt/venv"
     packages: dict[str, str] = Field(default_factory=dict)
+    installed_s_ago: float = 20_000_000.0
+    """When all packages were put in place, the engine and its further installs too."""
     installs: tuple[Install, ...] = ()
     never_replayed: dict[str, tuple[str, ...]] = Field(default_factory=dict)
     """Attention back-end -> phases whose CUDA graph this build captures and does not use."""

@@ -78,6 +78,7 @@ def probe_params(request: SnapshotRequest) -> dict[str, JsonValue]:
         "log_bytes": request.log_bytes,
         "http": request.http,
         "http_timeout_s": HTTP_TIMEOUT_S,
+        "history": request.history,
     }
 
 

@@ -29,6 +29,7 @@ from specdoctor.remote.parts.keeping import kept_facts
 from specdoctor.remote.parts.lease import held_leases
 from specdoctor.remote.parts.local_http import endpoint_of, get
 from specdoctor.remote.parts.model_files import config_words, files_of_server, read_file
+from specdoctor.remote.parts.older_logs import boots, older_logs
 from specdoctor.remote.parts.procfs import (
     Stat,
     all_stats,
@@ -139,6 +140,12 @@ def logs_of(servers: List[Server], asked: List[str], keep: int, problems: List[s
     return found + [read_log(path, path, None, keep) for path in asked if path not in seen]
 
 
+def older_logs_of(servers: List[Server], asked: List[str]) -> List[Dict[str, Any]]:
+    """Logs of earlier starts, beside those that the servers write now."""
+    places = [place for server in servers for place in log_places(server.pid, [])]
+    return older_logs(places + [(path, path, os.getpid()) for path in asked if path.startswith("/")])
+
+
 def keeper_commands(described: List[Dict[str, Any]], servers: List[Server]) -> Dict[str, Any]:
     """What docker or systemd say about the servers that they keep."""
     found: Dict[str, Any] = {}
@@ -191,6 +198,7 @@ def look(params: Dict[str, Any]) -> Dict[str, Any]:
             "packages": lambda: packages_of(servers),
             "files": lambda: files_of(servers, list(params["files"])),
             "logs": lambda: logs_of(servers, list(params["logs"]), int(params["log_bytes"]), problems),
+            "older_logs": lambda: older_logs_of(servers, list(params["logs"])) if params.get("history") else [],
             "kept": lambda: kept_servers(servers, stats),
             "http": lambda: [ask_server(server, ports, timeout_s, problems) for server in asked],
         },
@@ -202,11 +210,12 @@ def look(params: Dict[str, Any]) -> Dict[str, Any]:
     facts = {
         "schema": "specdoctor.facts/1",
         "taken_at": taken_at,
-        "host": read_host(),
+        "host": dict(read_host(), boots=boots()),
         "processes": described,
         "packages": read.get("packages") or {},
         "files": read.get("files") or {},
         "logs": read.get("logs") or [],
+        "older_logs": read.get("older_logs") or [],
         "http": {port: replies for each in read.get("http") or [] for port, replies in each.items()},
         "commands": commands,
         "kept": read.get("kept") or [],

@@ -60,7 +60,7 @@ class MeasurementEntry(Frozen):
     step_interval: Interval | None
     requests: int
     failed: int
-    source: Literal["bench", "traffic", "log", "control", "prompts"]
+    source: Literal["bench", "traffic", "log", "control", "prompts", "earlier"]
     estimator: str
     flags: tuple[str, ...]
     software: str
@@ -93,9 +93,25 @@ class AfterRepairEntry(Frozen):
     estimator: str
 
 
+class DatedEntry(Frozen):
+    """A figure in an older log: when its last line was written (seconds since the epoch, its zone taken for UTC),
+    whether the recalled figure agrees with it, and whether it is of the state before the last start of container or
+    host (`earlier`), after it (`present`), or nobody can tell.
+    """
+
+    log: str
+    at: float
+    value: float
+    interval: Interval | None
+    lines: int | None
+    agrees: bool
+    state: Literal["earlier", "present", "unclear"]
+    evidence: str
+
+
 class ClaimEntry(Frozen):
     """A figure that somebody typed. `tested`: a hypothesis about it was decided; `other-state`: a memory of another
-    state of the system; `open`: neither.
+    state of the system; `open`: neither. `dated`: what an older log of the host shows of a recalled one.
     """
 
     text: str
@@ -105,6 +121,7 @@ class ClaimEntry(Frozen):
     recalled_at: str | None
     status: Literal["other-state", "tested", "open"]
     why: str
+    dated: DatedEntry | None = None
 
 
 class BreakEvenEntry(Frozen):

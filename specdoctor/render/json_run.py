@@ -13,15 +13,15 @@ from specdoctor.analysis.cycle import (
     identity_gap,
     required_accept_length,
 )
-from specdoctor.analysis.recall import RecalledFigure, recalled_figures
 from specdoctor.analysis.state_change import state_change
 from specdoctor.analysis.symptom import read_symptom
 from specdoctor.core.estimate import Estimate
-from specdoctor.core.hypothesis import Claim, Hypothesis
+from specdoctor.core.hypothesis import Hypothesis
 from specdoctor.core.ledger import Ledger, left_to_do
 from specdoctor.core.measurement import Measurement
-from specdoctor.core.model import DECIDED, Frozen, Status, Verdict
+from specdoctor.core.model import Frozen, Status, Verdict
 from specdoctor.core.software import software_words
+from specdoctor.render.json_claims import claim_entries
 from specdoctor.render.json_entries import (
     AfterRepairEntry,
     BreakEvenEntry,
@@ -115,7 +115,7 @@ def run_document(ledger: Ledger) -> RunDocument:
             for one in (reached.after_repair if reached else ())
         ),
         missing=reached.missing if reached else _undecided(ledger),
-        claims=(*(_typed(c, ledger) for c in ledger.claims), *(_recalled(f) for f in recalled_figures(ledger))),
+        claims=claim_entries(ledger),
         break_even=_break_even(ledger),
         comparisons=tuple(_comparison(c) for c in comparisons(ledger)),
         state_change=_state_change(ledger),
@@ -138,38 +138,6 @@ def run_json(ledger: Ledger) -> dict[str, JsonValue]:
     """`run_document` as plain JSON values, with the published key names."""
     document: dict[str, JsonValue] = run_document(ledger).model_dump(mode="json", by_alias=True)
     return document
-
-
-def _typed(claim: Claim, ledger: Ledger) -> ClaimEntry:
-    """A typed figure counts as tested when a decided hypothesis answers whether the symptom is true here."""
-    decided = [
-        h
-        for h in ledger.hypotheses.values()
-        if h.answers == "symptom" and h.status in DECIDED and h.prediction and h.prediction.metric == claim.metric
-    ]
-    why = ", ".join(f"{h.id} {h.status.value}" for h in decided)
-    return ClaimEntry(
-        text=claim.text,
-        metric=claim.metric,
-        role=claim.role,
-        value=claim.value,
-        recalled_at=None,
-        status="tested" if decided else "open",
-        why=why or "no hypothesis about it was decided",
-    )
-
-
-def _recalled(figure: RecalledFigure) -> ClaimEntry:
-    claim = figure.claim
-    return ClaimEntry(
-        text=claim.text,
-        metric=claim.metric,
-        role=claim.role,
-        value=claim.value,
-        recalled_at=claim.recalled_at or None,
-        status=figure.status,
-        why=figure.why,
-    )
 
 
 def _break_even(ledger: Ledger) -> BreakEvenEntry | None:

@@ -71,6 +71,11 @@ def test_remembered_figures_are_of_another_state_and_rank_what_may_have_changed(
     assert {c.text for c in remembered} == {"baseline=89", "spec=94", "verify_ms=19", "cycle_ms=20"}
     assert {c.status for c in remembered} == {"other-state"}
     assert all("the container has started since" in c.why for c in remembered)
+    dated = {c.text: c.dated for c in remembered if c.dated is not None}
+    assert dated.keys() == {"baseline=89", "spec=94", "cycle_ms=20"}
+    assert all(d.agrees and d.state == "earlier" and d.lines for d in dated.values())
+    assert {run.ledger.evidence[d.evidence].source for d in dated.values()} == {"history"}
+    assert not any(m.source == "earlier" for m in run.ledger.measurements)
     change = document.state_change
     assert change is not None
     assert 1.07 <= change.baseline_step_factor <= 1.09

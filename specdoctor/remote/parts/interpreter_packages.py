@@ -181,6 +181,14 @@ def _origin(place: str, root: str) -> Dict[str, Any]:
     return found
 
 
+def _changed_at(place: str) -> Optional[float]:
+    """When the metadata were written: the installation, or the build of the image that they came with."""
+    try:
+        return os.stat(place).st_mtime
+    except OSError:
+        return None
+
+
 def read_packages(folders: Iterable[str], root: str) -> List[Dict[str, Any]]:
     """The wanted distributions, in the order in which Python would find them; a name met twice is listed twice."""
     deadline = time.monotonic() + RECORD_SECONDS
@@ -194,6 +202,7 @@ def read_packages(folders: Iterable[str], root: str) -> List[Dict[str, Any]]:
         seen.add(os.path.realpath(place))
         name, version = _headers(place)
         checked, wrong = _record_check(place, deadline) if CHECKED.match(names_of(name)) else (0, [])
-        package = {"name": name, "version": version, "location": os.path.dirname(place)[len(root) :]}
+        package: Dict[str, Any] = {"name": name, "version": version, "location": os.path.dirname(place)[len(root) :]}
+        package["installed_at"] = _changed_at(place)
         found.append(dict(package, record_checked=checked, record_mismatches=wrong, **_origin(place, root)))
     return found
