@@ -17,7 +17,7 @@ import pytest
 
 from specdoctor.lab.boot import Booted, boot
 from specdoctor.lab.host import PracticeHost
-from specdoctor.lab.lab_state import show_plainly
+from specdoctor.lab.lab_state import gpu_holdings, show_plainly
 from specdoctor.lab.world import World
 from tests.e2e.client import Client
 from tests.e2e.practice import SCALE, eventually
@@ -56,6 +56,9 @@ def stopped_server(folder: Path) -> Iterator[tuple[PracticeHost, Booted, list[st
         words = (host.state_dir / "proc" / str(pid) / "cmdline").read_text().split("\0")[:-1]
         os.kill(pid, signal.SIGKILL)
         assert eventually(lambda: not lives(pid), within_s=10)
+        assert eventually(lambda: not gpu_holdings(host.state_dir), within_s=10), (
+            "its ranks hold memory until they have ended"
+        )
         yield host, booted, words
 
 
