@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import re
-import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from specdoctor.core.server import Source
 from specdoctor.engines.sglang_args import Asked, flags_start, read_flags
+from specdoctor.engines.shell_commands import (
+    ASSIGNMENT,
+    commands,
+    container_env,
+    expand,
+    logical_lines,
+    shell_c,
+    split_words,
+    without_redirections,
+)
 
-_ASSIGNMENT = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)=(.*)", re.DOTALL)
-_VARIABLE = re.compile(r"\$(?:\{([A-Za-z_][A-Za-z0-9_]*)\}|([A-Za-z_][A-Za-z0-9_]*))")
 _IMAGE_VERSION = re.compile(r"[\w./-]*sglang[\w./-]*:v?(\d+\.\d+\.\d+(?:\.post\d+|rc\d+)?)(?:-[\w.-]+)?")
-_SEPARATORS = frozenset({";", "&&", "||", "|", "&"})
-_REDIRECTION = re.compile(r"(?:\d|&)?(?:>>|>|<|>&)(.*)")
 _UNIT_KEY = re.compile(r"Exec(?:Start|StartPre)=[-@+!]*")
 _MARK = "--speculative-"
 # Flags that no other engine has: a driver that passes them on starts SGLang.
@@ -26,7 +31,6 @@ _OWN_FLAGS = frozenset(
         "--speculative-num-draft-tokens",
     }
 )
-_MAX_TEXT = 200_000
 _MAX_LINE = 20_000
 
 
@@ -48,100 +52,22 @@ class LaunchLine:
     image_quote: str = ""
 
 
-def _logical_lines(text: str) -> Iterator[tuple[int, int, str]]:
-    """Lines with `\\` continuations joined: first number, last number, text."""
-    parts: list[str] = []
-    first = 1
-    lines = text[:_MAX_TEXT].split("\n")
-    for number, raw in enumerate(lines, start=1):
-        line = raw.rstrip("\r").rstrip()
-        if not parts:
-            first = number
-        if line.endswith("\\") and number < len(lines):
-            parts.append(line[:-1])
-            continue
-        parts.append(line)
-        yield first, number, " ".join(parts)
-        parts = []
-
-
-def _words(line: str) -> list[str]:
-    lexer = shlex.shlex(line, posix=True, punctuation_chars=";&|")
-    lexer.whitespace_split = True
-    lexer.commenters = "#"
-    try:
-        return list(lexer)
-    except ValueError:
-        return line.split()
-
-
-def _commands(words: Sequence[str]) -> Iterator[list[str]]:
-    current: list[str] = []
-    for word in words:
-        if word in _SEPARATORS:
-            if current:
-                yield current
-            current = []
-        else:
-            current.append(word)
-    if current:
-        yield current
-
-
-def _without_redirections(words: Sequence[str]) -> list[str]:
-    kept: list[str] = []
-    skip = False
-    for word in words:
-        if skip:
-            skip = False
-            continue
-        match = _REDIRECTION.fullmatch(word)
-        if match is None:
-            kept.append(word)
-        else:
-            skip = not match[1]
-    return kept
-
-
-def _expand(word: str, variables: dict[str, str]) -> str:
-    return _VARIABLE.sub(lambda m: variables.get(m[1] or m[2], m[0]), word)
-
-
-def _container_env(words: Sequence[str]) -> dict[str, str]:
-    env: dict[str, str] = {}
-    for index, word in enumerate(words):
-        given = word.removeprefix("--env=") if word.startswith("--env=") else None
-        if word in ("-e", "--env") and index + 1 < len(words):
-            given = words[index + 1]
-        match = _ASSIGNMENT.fullmatch(given) if given else None
-        if match is not None:
-            env[match[1]] = match[2]
-    return env
-
-
 def _server_start(words: Sequence[str]) -> int | None:
     """Index of the word where the server's own command line begins, whatever wraps it."""
     return next((i for i in range(len(words)) if flags_start(words[i:]) is not None), None)
 
 
-def _shell_c(words: Sequence[str]) -> list[str] | None:
-    for index, word in enumerate(words[:-1]):
-        if word in ("-c", "-lc", "-ec") and index > 0 and words[index - 1].endswith("sh"):
-            return _words(words[index + 1])
-    return None
-
-
 def _read_command(words: list[str], variables: dict[str, str], first: int, last: int) -> LaunchLine | None:
-    words = [_expand(_UNIT_KEY.sub("", word), variables) for word in _without_redirections(words)]
-    nested = _shell_c(words)
+    words = [expand(_UNIT_KEY.sub("", word), variables) for word in without_redirections(words)]
+    nested = shell_c(words)
     if nested is not None:
-        for command in _commands(nested):
+        for command in commands(nested):
             found = _read_command(command, variables, first, last)
             if found is not None:
                 return _wrapped(found, words)
     env: dict[str, str] = {}
     for word in words:
-        match = _ASSIGNMENT.fullmatch(word)
+        match = ASSIGNMENT.fullmatch(word)
         if match is None and word not in ("env", "export"):
             break
         if match is not None:
@@ -170,7 +96,7 @@ def _wrapped(launch: LaunchLine, wrapper: Sequence[str]) -> LaunchLine:
     image = next((m for m in map(_IMAGE_VERSION.fullmatch, wrapper) if m is not None), None)
     return replace(
         launch,
-        env={**_container_env(wrapper), **launch.env},
+        env={**container_env(wrapper), **launch.env},
         image_version=image[1] if image else launch.image_version,
         image_quote=image[0] if image else launch.image_quote,
     )
@@ -205,18 +131,18 @@ def launch_lines(text: str) -> tuple[LaunchLine, ...]:
     found: list[LaunchLine] = []
     variables: dict[str, str] = {}
     exported: dict[str, str] = {}
-    for first, last, line in _logical_lines(text):
+    for first, last, line in logical_lines(text):
         if len(line) > _MAX_LINE or not line.strip() or line.lstrip().startswith("#"):
             continue
-        for command in _commands(_words(line)):
+        for command in commands(split_words(line)):
             launch = _read_command(command, variables, first, last)
             if launch is not None:
                 found.append(replace(launch, env={**exported, **launch.env}))
                 continue
             for word in command:
-                match = _ASSIGNMENT.fullmatch(word)
+                match = ASSIGNMENT.fullmatch(word)
                 if match is not None:
-                    variables[match[1]] = _expand(match[2], variables)
+                    variables[match[1]] = expand(match[2], variables)
                     if command[0] == "export":
                         exported[match[1]] = variables[match[1]]
     return tuple(found)
