@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from specdoctor.app.tune_outcome import TuneOutcome
     from specdoctor.app.wiring import WiringDocument
     from specdoctor.core.engine import Engine
+    from specdoctor.core.engine_source import InstalledEngine
     from specdoctor.core.events import RunSettings, RunStarted
     from specdoctor.core.facts import Facts
     from specdoctor.core.host import Host
@@ -395,6 +396,13 @@ def export_states(host: Host, python: str, order: ExportOrder, *, on_line: Calla
     return carried_out(host, python, order, on_line=on_line)
 
 
+def installed_engines(host: Host, target: str, *, python: str | None) -> tuple[InstalledEngine, ...]:
+    """SGLang as installed on a host, with its own rule for a target. Raises TargetError."""
+    from specdoctor.operations.engine_source import installed_engines as looked
+
+    return looked(host, target, python=python)
+
+
 def wiring(
     draft: ModelFiles,
     target: ModelFiles,
@@ -403,6 +411,7 @@ def wiring(
     choice: EngineChoice | None = None,
     method: str | None = None,
     source: tuple[str, str] | None = None,
+    doubt: str = "",
 ) -> WiringDocument:
     """A drafter's files judged against its target's. Raises CheckpointError and UsageError."""
     from specdoctor.app.wiring import judge_wiring
@@ -415,6 +424,7 @@ def wiring(
         choice=choice,
         method=method,
         source=source,
+        doubt=doubt,
     )
 
 

@@ -93,8 +93,10 @@ def judge_wiring(
     choice: EngineChoice | None = None,
     method: str | None = None,
     source: tuple[str, str] | None = None,
+    doubt: str = "",
 ) -> WiringDocument:
-    """Read both folders and judge. `training` is a record's name and text, `source` those of an engine's source file.
+    """Read both folders and judge. `training` is a record's name and text, `source` those of an engine's source file;
+    `doubt` says why the engine may not be the release it is named after, which only its source settles.
 
     Raises CheckpointError for files that are missing or damaged, UsageError for a training file that holds no record.
     """
@@ -106,7 +108,7 @@ def judge_wiring(
             next_step="name --engine llamacpp, or give the folder that the file was made from",
         )
     rule = source_rule(source[1], source[0]) if source is not None else None
-    pair = pair_of(drafter, base, training=training, choice=choice, method=method, source=rule)
+    pair = pair_of(drafter, base, training=training, choice=choice, method=method, source=rule, doubt=doubt)
     return document(pair, checks=checks, texts=dict([training] if training is not None else []))
 
 
@@ -118,12 +120,15 @@ def pair_of(
     choice: EngineChoice | None,
     method: str | None,
     source: SourceRule | None = None,
+    doubt: str = "",
 ) -> Pair:
     """Drafter and target with their record and what the engine captures."""
     shape = target.shape()
     column = None
     if choice is not None and shape is not None and draft.is_eagle3:
         column = column_for(choice, draft.config, shape, source=source)
+        if column is not None and column.own is None and doubt and not column.doubt:
+            column = column.model_copy(update={"doubt": doubt})
     return Pair(
         draft=draft,
         target=target,
@@ -200,8 +205,9 @@ def _rows(pair: Pair) -> tuple[Captured, ...]:
 def _row(column: Column, *, asked: bool) -> Captured:
     source = column.capture.source
     from_where = source.key.rpartition(".")[0] or "top level" if source is not None else "its defaults"
+    own = column.own.where if column.own is not None else ""
     return Captured(
-        label=column.label, states=column.states, asked=asked, source=column.capture.fails or from_where,
+        label=column.label, states=column.states, asked=asked, source=column.capture.fails or own or from_where,
         doubt=column.doubt,
     )  # fmt: skip
 

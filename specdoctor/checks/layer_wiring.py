@@ -32,7 +32,7 @@ class LayerWiring:
         if target is None:
             return _undecided("the target's config.json was not read", Source(where=where))
         found = compare(
-            column_in_force(view, target),
+            column_in_force(scene, target),
             config=config,
             config_file=where,
             target=target,

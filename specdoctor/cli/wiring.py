@@ -14,6 +14,8 @@ from specdoctor.core.errors import EXIT_INCONCLUSIVE, EXIT_OK, UsageError
 if TYPE_CHECKING:
     from specdoctor.app.wiring import Captured, WiringDocument, WiringFinding
     from specdoctor.app.wiring_fix import Written
+    from specdoctor.cli.places import Hosts
+    from specdoctor.core.engine_source import InstalledEngine
     from specdoctor.drafter.comparison import EngineChoice
 
 LARGEST_SOURCE = 4 << 20
@@ -62,6 +64,15 @@ def wiring(
             show_default=False,
         ),
     ] = None,
+    engine_python: Annotated[
+        str | None,
+        typer.Option(
+            "--engine-python",
+            metavar="PATH",
+            help="The Python on the target's host that SGLang is installed for; else that of a server that runs there.",
+            show_default=False,
+        ),
+    ] = None,
     method: Annotated[
         str | None,
         typer.Option(
@@ -106,6 +117,7 @@ def wiring(
       specdoctor wiring --draft ./head --target ./model --engine sglang --write-fix ./corrected
     """
     from specdoctor import assembly
+    from specdoctor.app.installed_engine import choice_of, doubt_of, own_rule
     from specdoctor.app.wiring import as_json
     from specdoctor.app.wiring_fix import write_fix as fixed
     from specdoctor.cli.places import hosts
@@ -113,13 +125,20 @@ def wiring(
     from specdoctor.drafter.records.table import LARGEST_BYTES
 
     choice = chosen(engine, engine_version, runner)
-    if engine_source is not None and engine != "sglang":
-        raise UsageError("--engine-source is read for SGLang only", next_step="add --engine sglang")
+    if (engine_source or engine_python) and engine != "sglang":
+        option = "--engine-source" if engine_source else "--engine-python"
+        raise UsageError(f"{option} is read for SGLang only", next_step="add --engine sglang")
     with hosts(
         targets_file=targets, accept_new=accept_new_host_key, ssh_config=ssh_config, ssh_transport=ssh
     ) as reachable:
         record = (training, reachable.text(training, limit=LARGEST_BYTES)) if training is not None else None
         source = (engine_source, reachable.text(engine_source, limit=LARGEST_SOURCE)) if engine_source else None
+        doubt = ""
+        installed = (
+            _installed(reachable, target, engine_version, engine_python) if engine == "sglang" and not source else None
+        )
+        if installed is not None:
+            choice, source, doubt = choice_of(installed) or choice, own_rule(installed), doubt_of(installed)
         drafter = reachable.files(draft)
         document = assembly.wiring(
             drafter,
@@ -128,6 +147,7 @@ def wiring(
             choice=choice,
             method=method,
             source=source,
+            doubt=doubt,
         )
         written = fixed(document, drafter, Path(write_fix)) if write_fix is not None else None
     if json:
@@ -138,6 +158,34 @@ def wiring(
         if write_fix is not None:
             print_text("\n" + _laid_out(_written_rows(written)))
     raise typer.Exit(EXIT_INCONCLUSIVE if document.verdict is Verdict.NOT_ENOUGH_EVIDENCE else EXIT_OK)
+
+
+def _installed(reachable: Hosts, target: str, version: str | None, python: str | None) -> InstalledEngine | None:
+    """SGLang on the target's host; None where none is meant, or nothing could be read.
+
+    Raises TargetError and UsageError where a Python was named and that has none.
+    """
+    from specdoctor import assembly
+    from specdoctor.app.installed_engine import install_meant
+    from specdoctor.cli.output import say
+    from specdoctor.cli.places import HERE
+    from specdoctor.core.errors import TargetError
+
+    host, place = reachable.place(target)
+    if python is None and place.host == HERE:
+        return None
+    try:
+        meant = install_meant(assembly.installed_engines(host, place.path, python=python), version)
+    except TargetError:
+        if python is not None:
+            raise
+        return None
+    if meant is None and python is not None:
+        wanted = f" {version}" if version else ""
+        raise UsageError(f"{python} has no sglang{wanted} on {host.name}", next_step="name the Python of the server")
+    if meant is not None:
+        say(f"specdoctor: sglang {meant.engine.version} of {meant.interpreter} on {host.name}")
+    return meant
 
 
 def _written_rows(written: Written | None) -> list[tuple[str, str]]:

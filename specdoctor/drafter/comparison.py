@@ -10,7 +10,7 @@ from specdoctor.core.model import Frozen
 from specdoctor.core.server import Source
 from specdoctor.drafter.capture import AUX_SWITCH, Capture, Ids, TargetShape, at_key, captured, configured
 from specdoctor.drafter.records.record import TrainingRecord
-from specdoctor.drafter.repair import NO_REPAIR, Repair, repair
+from specdoctor.drafter.repair import NO_REPAIR, Repair, repair, repair_by
 from specdoctor.drafter.rules.rule import EngineRules, Rule, rule_for
 from specdoctor.drafter.rules.table import ENGINES
 from specdoctor.drafter.source_rule import SourceRule
@@ -44,6 +44,9 @@ class Column(Frozen):
     source: str = ""
     """The file of the engine in which the rule was read, or the line of its log that names the states."""
     logged: Source | None = None
+    own: SourceRule | None = None
+    ruled: Source | None = None
+    """The rule of the installed engine itself, where it was read, and the line of it that decides here."""
 
     @property
     def states(self) -> tuple[str, ...] | None:
@@ -66,7 +69,13 @@ def column_for(
     if source is not None:
         own = captured(chosen.rule, config, target, convert=lambda ids: source.entries(ids, target.layers))
         return Column(
-            label=choice.label, choice=choice, capture=own, rule=chosen.rule, source=f"its source, {source.where}"
+            label=choice.label,
+            choice=choice,
+            capture=own,
+            rule=chosen.rule,
+            source=f"its source, {source.where}",
+            own=source,
+            ruled=source.cited(own.source.ids if own.source is not None else None, target.layers),
         )
     column = Column(
         label=choice.label,
@@ -207,7 +216,9 @@ def written_key(config: Mapping[str, Any]) -> str:
 
 
 def _fix(record: TrainingRecord, column: Column, config: Mapping[str, Any], target: TargetShape) -> Repair:
-    """What brings it right; of an engine with a rule of its own no ids are calculated."""
+    """What brings it right; of an engine with a rule of its own only ids that this rule turns into the states."""
+    if column.own is not None:
+        return repair_by(column.own, record.states, column.rule, target)
     if column.source:
         return Repair(f"name the ids that this engine turns into {in_words(record.states)}")
     choice = column.choice
@@ -261,9 +272,10 @@ def _deciding(column: Column, record: TrainingRecord) -> str:
 
 def _cited(config: Mapping[str, Any], config_file: str, column: Column | None) -> tuple[Source, ...]:
     ids = written(config, column)
+    ruled = (column.ruled,) if column is not None and column.ruled is not None else ()
     if ids is None:
-        return (Source(where=config_file, quote=""),)
-    return (Source(where=config_file, key=ids.key, quote=_ids(ids)),)
+        return (Source(where=config_file, quote=""), *ruled)
+    return (Source(where=config_file, key=ids.key, quote=_ids(ids)), *ruled)
 
 
 def _ids(ids: Ids | None) -> str:

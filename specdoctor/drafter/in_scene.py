@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+from specdoctor.core.errors import CheckpointError
 from specdoctor.core.ports import Scene
 from specdoctor.core.server import ServerView, Source
 from specdoctor.drafter.capture import TargetShape
@@ -16,6 +17,10 @@ from specdoctor.drafter.records.record import TrainingRecord
 from specdoctor.drafter.records.table import SUFFIXES, found_record
 from specdoctor.drafter.reported import Alone, alone
 from specdoctor.drafter.rules.table import ENGINES
+from specdoctor.drafter.source_rule import source_rule
+
+CAPTURE_RULE = "capture-rule.py"
+"""What a probe lists of the engine's own source, beside the target that it is for."""
 
 
 def pair_in(scene: Scene) -> Pair | None:
@@ -37,7 +42,7 @@ def pair_in(scene: Scene) -> Pair | None:
         target=target,
         shape=shape,
         choice=EngineChoice(name=view.engine, version=view.version or "") if known else None,
-        column=column_in_force(view, shape) if shape is not None else None,
+        column=column_in_force(scene, shape) if shape is not None else None,
         record=record_beside(scene, shape) if shape is not None else None,
     )
 
@@ -82,8 +87,11 @@ def target_shape(view: ServerView) -> TargetShape | None:
     return Checkpoint(folder="", config_file="", config=dict(view.target_config)).shape()
 
 
-def column_in_force(view: ServerView, target: TargetShape) -> Column | None:
-    """What is captured by the log, else by the rule of the version; files that differ from a release leave a doubt."""
+def column_in_force(scene: Scene, target: TargetShape) -> Column | None:
+    """What is captured by the log, else by the rule of the version; where files may differ from the release by the rule
+    in the installed source, and where that was not read or is not understood there is a doubt.
+    """
+    view = scene.view
     if view.engine not in ENGINES or view.draft_config is None:
         return None
     for notice in view.log.notices if view.log else ():
@@ -97,9 +105,23 @@ def column_in_force(view: ServerView, target: TargetShape) -> Column | None:
             return None
         return column_in_range(view.engine, view.version_range, view.draft_config, target)
     column = column_for(EngineChoice(name=view.engine, version=view.version), view.draft_config, target)
-    if column is None or not view.version_doubts:
+    if column is None or not (column.doubt or view.version_doubts):
         return column
-    return column.model_copy(update={"doubt": column.doubt or view.version_doubts[0]})
+    doubt = column.doubt or view.version_doubts[0]
+    try:
+        own = _by_its_source(scene, column, target)
+    except CheckpointError as failure:
+        own, doubt = None, f"{doubt}; {failure.message}"
+    return own or column.model_copy(update={"doubt": doubt})
+
+
+def _by_its_source(scene: Scene, column: Column, target: TargetShape) -> Column | None:
+    """What the installed engine's own source says; None where it was not read. Raises CheckpointError."""
+    file = scene.facts.files.get(f"{scene.view.model_path}/{CAPTURE_RULE}")
+    if file is None or file.text is None or scene.view.draft_config is None:
+        return None
+    rule = source_rule(file.text, file.path)
+    return column_for(column.choice, scene.view.draft_config, target, source=rule)
 
 
 def record_beside(scene: Scene, target: TargetShape) -> TrainingRecord | None:

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from specdoctor.core.errors import CheckpointError
 from specdoctor.core.hypothesis import ConfigEdit
 from specdoctor.drafter.capture import TargetShape, captured, ids_for
 from specdoctor.drafter.rules.rule import EngineRules, Rule, rule_for
 from specdoctor.drafter.rules.table import ENGINES
+from specdoctor.drafter.source_rule import SourceRule
 from specdoctor.drafter.states import entry_of, in_words
 
 
@@ -54,6 +56,22 @@ def repair(
         retrain = f"train it again on {in_words(got.states)}" if got.states and not got.fails else "train it again"
         parts.append(f"or {retrain}, which this version captures")
     return Repair("; ".join(parts), edits)
+
+
+def repair_by(own: SourceRule, trained: tuple[str, ...], rule: Rule, target: TargetShape) -> Repair:
+    """The ids that an engine's own rule turns into these states; of a rule that is not a shift none are calculated."""
+    entries = [entry_of(state) for state in trained]
+    for shift in (1, 0):
+        ids = [entry - shift for entry in entries]
+        try:
+            fits = sorted(own.entries(ids, target.layers)) == entries and min(entries) >= rule.first_entry
+        except CheckpointError:
+            break
+        if fits:
+            key = rule.lookups[0].key
+            words = f"write {key} {ids} in the drafter's config.json; this engine then captures {in_words(trained)}"
+            return Repair(words, (ConfigEdit(key=key, value=[*ids]),))
+    return Repair(f"name the ids that this engine turns into {in_words(trained)}")
 
 
 def _ids_here(rule: Rule, trained: tuple[str, ...], target: TargetShape) -> tuple[str, tuple[int, ...]] | None:

@@ -12,9 +12,12 @@ import contextlib
 import operator
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
 from specdoctor.core.errors import CheckpointError
+from specdoctor.core.model import Frozen
+from specdoctor.core.server import Source
 
 FUNCTION = "set_eagle3_layers_to_capture"
 RESULT = "layers_to_capture"
@@ -53,28 +56,35 @@ class _Returned(Exception):
     """The function ended."""
 
 
-@dataclass(frozen=True)
-class SourceRule:
+class SourceRule(Frozen):
     """The functions of one source file that decide which states are taken."""
 
     where: str
-    functions: tuple[ast.FunctionDef, ...]
+    text: str
 
     @property
     def line(self) -> int:
-        return self.functions[0].lineno
+        return _functions(self.text)[0].lineno
 
     def entries(self, ids: Sequence[int] | None, layers: int) -> list[int]:
         """The entries taken for these ids (None: the drafter's config gave none). Raises CheckpointError."""
+        return self._followed(ids, layers)[0]
+
+    def cited(self, ids: Sequence[int] | None, layers: int) -> Source:
+        """The line that sets them. Raises CheckpointError."""
+        line = self._followed(ids, layers)[1]
+        return Source(where=self.where, line=line, quote=self.text.split("\n")[line - 1].strip())
+
+    def _followed(self, ids: Sequence[int] | None, layers: int) -> tuple[list[int], int]:
         try:
-            found = [_Follow(layers).run(function, ids) for function in self.functions]
+            found = [_Follow(layers).run(function, ids) for function in _functions(self.text)]
         except (NotUnderstood, TypeError, ValueError, IndexError, ZeroDivisionError) as error:
             raise CheckpointError(
                 f"{self.where}:{self.line}: {FUNCTION} does what is not followed here ({error})",
                 next_step="read it by eye, and give what it captures with --training on the other side",
             ) from error
         results = [one for one in found if one is not None]
-        if not results or any(one != results[0] for one in results):
+        if not results or any(one[0] != results[0][0] for one in results):
             raise CheckpointError(
                 f"{self.where}:{self.line}: {FUNCTION} sets no {RESULT}, or several classes set others",
                 next_step="give the source file of the language model that runs",
@@ -90,17 +100,25 @@ def source_rule(text: str, where: str) -> SourceRule:
         raise CheckpointError(
             f"{where}: this is not Python source ({error})", next_step="give the target's file below sglang/srt/models"
         ) from error
-    found = [
-        node
-        for node in ast.walk(tree)
-        if isinstance(node, ast.FunctionDef) and node.name == FUNCTION and _assigns(node) and len(node.args.args) == 2
-    ]
-    if not found:
+    if not _deciding(tree):
         raise CheckpointError(
             f"{where}: no {FUNCTION} in it that sets {RESULT}",
             next_step="give the language model's file below sglang/srt/models; a wrapper only passes the ids on",
         )
-    return SourceRule(where=where, functions=tuple(found))
+    return SourceRule(where=where, text=text)
+
+
+@cache
+def _functions(text: str) -> tuple[ast.FunctionDef, ...]:
+    return _deciding(ast.parse(text))
+
+
+def _deciding(tree: ast.Module) -> tuple[ast.FunctionDef, ...]:
+    return tuple(
+        node
+        for node in ast.walk(tree)
+        if isinstance(node, ast.FunctionDef) and node.name == FUNCTION and _assigns(node) and len(node.args.args) == 2
+    )
 
 
 def _assigns(function: ast.FunctionDef) -> bool:
@@ -113,10 +131,11 @@ class _Follow:
 
     layers: int
     names: dict[str, Any] = field(default_factory=dict)
-    result: list[int] | None = None
+    result: tuple[list[int], int] | None = None
     steps: int = 0
 
-    def run(self, function: ast.FunctionDef, ids: Sequence[int] | None) -> list[int] | None:
+    def run(self, function: ast.FunctionDef, ids: Sequence[int] | None) -> tuple[list[int], int] | None:
+        """The entries, and the line that set them; None for a function that sets none."""
         self.names = {function.args.args[1].arg: None if ids is None else list(ids)}
         with contextlib.suppress(_Returned):
             self._body(function.body)
@@ -132,7 +151,7 @@ class _Follow:
                     self.names[name] = self._value(value)
                 case ast.Assign(targets=[ast.Attribute(attr=attr)], value=value):
                     if attr == RESULT:
-                        self.result = [int(entry) for entry in self._value(value)]
+                        self.result = [int(entry) for entry in self._value(value)], statement.lineno
                 case ast.Return():
                     raise _Returned
                 case ast.Expr() | ast.Pass() | ast.Assert() | ast.Import() | ast.ImportFrom():

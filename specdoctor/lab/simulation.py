@@ -49,7 +49,7 @@ from specdoctor.lab.shims.gpu_pages import topology_page
 from specdoctor.lab.shims.gpu_view import Gpu, gpu_fields
 from specdoctor.lab.simulated_keeping import ancestors, keeping_of
 from specdoctor.lab.tensor_lists import tensor_lists
-from specdoctor.lab.world import World
+from specdoctor.lab.world import Install, World
 
 EPOCH_S = 1_771_000_000.0
 COMPARED = ("argv", "env", "cwd", "affinity", "limits")
@@ -267,7 +267,7 @@ class SimulatedHost:
         """What is installed for the interpreter that runs the server."""
         engine = self.world.engine
         where = self._interpreter(apply_change(self._argv, self._launch))
-        install = next((i for i in engine.installs if where.startswith(self.world.expand(i.venv) + "/")), None)
+        install = self._install()
         at = EPOCH_S - engine.installed_s_ago
         found = [PackageFacts(name=n, version=version, installed_at=at) for n, version in engine.packages.items()]
         if install is not None:
@@ -291,8 +291,26 @@ class SimulatedHost:
             found.append(LogFacts(path=self.world.expand(path), size=len(text), mtime=at, head=text))
         return tuple(found)
 
-    def _files(self) -> dict[str, FileFacts]:
+    def _install(self) -> Install | None:
+        """The editable install that the server runs in."""
+        where = self._interpreter(apply_change(self._argv, self._launch))
+        return next((i for i in self.world.engine.installs if where.startswith(self.world.expand(i.venv) + "/")), None)
+
+    def _capture_rules(self) -> dict[str, FileFacts]:
+        """The engine's own source for a target, as a look at the host lists it: of an install that has its own."""
+        install = self._install()
+        folder = f"{self.world.expand(install.source)}/python/sglang/srt/models/" if install is not None else ""
         out: dict[str, FileFacts] = {}
+        for model in self.world.models if folder else ():
+            for name, text in self.world.host.files.items():
+                where = self.world.expand(name)
+                if where.startswith(folder) and f"class {model.architecture}" in text:
+                    key = str(PurePosixPath(self.world.expand(model.path)) / "capture-rule.py")
+                    out[key] = FileFacts(path=where, text=text, size=len(text))
+        return out
+
+    def _files(self) -> dict[str, FileFacts]:
+        out: dict[str, FileFacts] = self._capture_rules()
         for model in self.world.models:
             folder = PurePosixPath(self.world.expand(model.path))
             texts = {"config.json": json.dumps(model.config), **model.files}

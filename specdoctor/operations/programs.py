@@ -16,7 +16,7 @@ from pydantic import JsonValue
 
 from specdoctor.core.operations import SnapshotRequest
 
-ProgramName = Literal["probe", "watch", "bench", "job", "lifecycle", "contact", "export_states"]
+ProgramName = Literal["probe", "watch", "bench", "job", "lifecycle", "contact", "export_states", "installed"]
 PACKAGE = "specdoctor.remote"
 HTTP_TIMEOUT_S = 3.0
 PARAMS_LINE = 'PARAMS_JSON = "{}"\n'

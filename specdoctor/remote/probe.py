@@ -24,7 +24,8 @@ from specdoctor.remote.parts.engine_processes import (
     relevant_pids,
 )
 from specdoctor.remote.parts.host_facts import read_host
-from specdoctor.remote.parts.interpreter_packages import import_path, interpreter_of, read_packages, root_of
+from specdoctor.remote.parts.installed_engine import installed_for, rule_files
+from specdoctor.remote.parts.interpreter_packages import import_path, read_packages, root_of
 from specdoctor.remote.parts.keeping import kept_facts
 from specdoctor.remote.parts.lease import held_leases
 from specdoctor.remote.parts.local_http import endpoint_of, get
@@ -103,18 +104,21 @@ def ask_server(server: Server, ports: List[int], timeout_s: float, problems: Lis
     return {str(entry.port): {path: reply for replies in found.values() for path, reply in replies.items()}}
 
 
-def packages_of(servers: List[Server]) -> Dict[str, Any]:
-    """Packages by interpreter; without a server, those of the first python in PATH."""
+def installed_of(servers: List[Server]) -> Tuple[Dict[str, Any], Dict[str, Any]]:
+    """Packages by interpreter, and what the engine's own source says of captured states.
+
+    Without a server the packages are those of the first python in PATH.
+    """
     found: Dict[str, Any] = {}
+    rules: Dict[str, Any] = {}
     for server in servers:
-        cwd, exe = link_of(server.pid, "cwd"), link_of(server.pid, "exe")
-        interpreter = interpreter_of(server.argv, server.env, cwd, exe)
-        if interpreter and interpreter not in found:
-            root = root_of(server.pid)
-            found[interpreter] = read_packages(import_path(interpreter, server.env, cwd, root), root)
+        one = installed_for(server)
+        if one.interpreter and one.interpreter not in found:
+            found[one.interpreter] = one.packages
+        rules.update(rule_files(server, one, rules))
     if not servers and sys.executable:
         found[sys.executable] = read_packages(import_path(sys.executable, {}, None, ""), "")
-    return found
+    return found, rules
 
 
 def files_of(servers: List[Server], asked: List[str]) -> Dict[str, Any]:
@@ -195,7 +199,7 @@ def look(params: Dict[str, Any]) -> Dict[str, Any]:
             "gpus": query_gpus,
             "gpu_apps": query_gpu_apps,
             "gpu_topology": lambda: run_command(["nvidia-smi", "topo", "-m"]),
-            "packages": lambda: packages_of(servers),
+            "installed": lambda: installed_of(servers),
             "files": lambda: files_of(servers, list(params["files"])),
             "logs": lambda: logs_of(servers, list(params["logs"]), int(params["log_bytes"]), problems),
             "older_logs": lambda: older_logs_of(servers, list(params["logs"])) if params.get("history") else [],
@@ -204,6 +208,7 @@ def look(params: Dict[str, Any]) -> Dict[str, Any]:
         },
         problems,
     )
+    packages, rules = read.get("installed") or ({}, {})
     commands = {name: read.get(name) or no_command(name) for name in ("gpus", "gpu_apps", "gpu_topology")}
     described = describe(stats, servers, ports, gpu_holders(commands["gpu_apps"]), problems, secrets)
     commands.update(keeper_commands(described, servers))
@@ -212,8 +217,8 @@ def look(params: Dict[str, Any]) -> Dict[str, Any]:
         "taken_at": taken_at,
         "host": dict(read_host(), boots=boots()),
         "processes": described,
-        "packages": read.get("packages") or {},
-        "files": read.get("files") or {},
+        "packages": packages,
+        "files": dict(read.get("files") or {}, **rules),
         "logs": read.get("logs") or [],
         "older_logs": read.get("older_logs") or [],
         "http": {port: replies for each in read.get("http") or [] for port, replies in each.items()},

@@ -16,7 +16,7 @@ from specdoctor.core.ports import Answer
 from specdoctor.lab.simulation import SimulatedHost
 from specdoctor.lab.world import World, builtin_worlds
 from specdoctor.render.json_run import run_document
-from tests.app.investigating import Scripted, run_of, simulated
+from tests.app.investigating import Scripted, run_of, settings_for, simulated
 
 DOWN = {"server-down"}
 LIKE_ANOTHER = (
@@ -155,8 +155,20 @@ def test_a_weak_drafter_is_told_from_a_wrong_wiring_by_what_it_gives_alone() -> 
     assert "repair TRAIN-2" not in dict(run.ledger.verdict.lines)["then"]
 
 
-def test_of_a_patched_engine_the_version_tells_nothing_and_its_source_would() -> None:
+def test_of_a_patched_engine_the_version_tells_nothing_and_its_source_does() -> None:
     run, code = simulated("patched-engine")
+    assert code == 0
+    assert roles(run)["WIRE-1"] == ("supported", Role.EXPLAINS)
+    assert run.ledger.verdict is not None
+    assert "(by its source, /home/" in next(c.claim for c in run.ledger.verdict.causes if c.cause == "WIRE-1")
+
+
+def test_a_patched_engine_whose_source_is_not_there_is_suspected() -> None:
+    world = World.from_yaml("patched-engine")
+    without = world.model_copy(update={"host": world.host.model_copy(update={"files": {}})})
+    run = run_of(SimulatedHost(without))
+    start(run, settings_for(without))
+    code = investigate(run, checkpoints=None)
     assert code == 3
     assert roles(run)["WIRE-1"][0] == "suspected"
     assert run.ledger.verdict is not None

@@ -155,6 +155,9 @@ def test_reads_configs_and_tensors_of_both_models(place: Workplace) -> None:
         (place.root / name / "config.json").write_text(json.dumps({"model_type": name}))
     header = json.dumps({"__metadata__": {"a": "b"}, "fc.weight": {"dtype": "BF16", "shape": [8, 24]}}).encode()
     (place.root / "draft" / "model.safetensors").write_bytes(len(header).to_bytes(8, "little") + header)
+    (place.root / "draft" / "trainer").mkdir()
+    (place.root / "draft" / "trainer" / "config.json").write_text('{"ids": [2]}')
+    (place.root / "draft" / "trainer" / "tokenizer.json").write_text("{}")
     settings = place.root / "server.yaml"
     settings.write_text(f"speculative-draft-model-path: {place.root}/draft\ncontext_length: 4096\n")
     place.start("--model-path", "target", "--config", "server.yaml")
@@ -165,6 +168,8 @@ def test_reads_configs_and_tensors_of_both_models(place: Workplace) -> None:
     assert json.loads(files[f"{place.root}/draft/config.json"].text or "")["model_type"] == "draft"
     assert files[f"{place.root}/draft/tensors.txt"].text == "fc.weight BF16 [8, 24]\n"
     assert files[f"{place.root}/draft/values.txt"].text == ""
+    assert files[f"{place.root}/draft/trainer/config.json"].text == '{"ids": [2]}'
+    assert f"{place.root}/draft/trainer/tokenizer.json" not in files
     assert "context_length" in (files["server.yaml"].text or "")
 
 

@@ -113,10 +113,12 @@ def draft_tensors(key: str, folder: str) -> Dict[str, Dict[str, Any]]:
 
 
 def draft_records(key: str, folder: str) -> Dict[str, Dict[str, Any]]:
-    """Small texts that lie with a draft, here or one folder below, and may say what it was trained on."""
-    known = CONFIG_NAMES + NO_RECORDS
+    """Small texts that lie with a draft, here or one folder below, and may say what it was trained on.
+
+    Its own config.json is none of them; one a folder below is that of the trainer.
+    """
     found: Dict[str, Dict[str, Any]] = {}
-    for depth in ("", "*/"):
+    for depth, known in (("", CONFIG_NAMES + NO_RECORDS), ("*/", NO_RECORDS)):
         for ending in RECORD_ENDINGS:
             for path in sorted(glob.glob(glob.escape(folder) + "/" + depth + "*" + ending)):
                 name = path[len(folder) + 1 :]
@@ -154,12 +156,30 @@ def _positional_model(argv: Sequence[str]) -> List[str]:
     return []
 
 
+def architectures(text: Optional[str]) -> List[str]:
+    """Class names in a model's config.json, the outermost first."""
+    try:
+        config = json.loads(text or "{}")
+    except ValueError:
+        return []
+    found: List[str] = []
+    for part in [config] + [config.get(key) for key in ("text_config", "llm_config") if isinstance(config, dict)]:
+        names = part.get("architectures") if isinstance(part, dict) else None
+        found += [name for name in names if isinstance(name, str)] if isinstance(names, list) else []
+    return found
+
+
+def served_models(argv: Sequence[str]) -> List[str]:
+    """The model that a server was told to serve, as it is called on the command line."""
+    return list(dict.fromkeys(values_of(argv, *MODEL_FLAGS) + _positional_model(argv)))
+
+
 def files_of_server(argv: Sequence[str], env: Dict[str, str], cwd: Optional[str], root: str) -> Dict[str, Any]:
     """FileFacts by the name that the server uses: MODEL/config.json, DRAFT/config.json, the YAML file, ..."""
     found: Dict[str, Any] = {}
     for name in values_of(argv, *CONFIG_FLAGS) + values_of(argv, *MAP_FLAGS):
         found[name] = read_file(name, root + os.path.join(cwd or "/", name))
-    targets = values_of(argv, *MODEL_FLAGS) + _positional_model(argv)
+    targets = served_models(argv)
     drafts = values_of(argv, *DRAFT_FLAGS) + _draft_in_json(argv)
     for name in dict.fromkeys(targets + drafts):
         folder = model_folder(name, env, cwd, root)
