@@ -4,23 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
+from specdoctor.core.launch_text import Command, commands_in
 from specdoctor.core.server import Source
 from specdoctor.engines.sglang_args import Asked, flags_start, read_flags
-from specdoctor.engines.shell_commands import (
-    ASSIGNMENT,
-    commands,
-    container_env,
-    expand,
-    logical_lines,
-    shell_c,
-    split_words,
-    without_redirections,
-)
 
 _IMAGE_VERSION = re.compile(r"[\w./-]*sglang[\w./-]*:v?(\d+\.\d+\.\d+(?:\.post\d+|rc\d+)?)(?:-[\w.-]+)?")
-_UNIT_KEY = re.compile(r"Exec(?:Start|StartPre)=[-@+!]*")
 _MARK = "--speculative-"
 # Flags that no other engine has: a driver that passes them on starts SGLang.
 _OWN_FLAGS = frozenset(
@@ -31,7 +21,6 @@ _OWN_FLAGS = frozenset(
         "--speculative-num-draft-tokens",
     }
 )
-_MAX_LINE = 20_000
 
 
 @dataclass(frozen=True)
@@ -39,7 +28,8 @@ class LaunchLine:
     """One command that starts a server. `argv` is the server's own line, without wrappers and assignments.
 
     `direct` is False for a benchmark driver that passes the flags on and starts servers itself. `line` is the number
-    of its first line in the file; `image_version` is what a container image tag names.
+    of its first line in the file; `image_version` is what a container image tag names; `remark` the comment
+    right above.
     """
 
     argv: tuple[str, ...]
@@ -50,6 +40,7 @@ class LaunchLine:
     direct: bool = True
     image_version: str | None = None
     image_quote: str = ""
+    remark: str = ""
 
 
 def _server_start(words: Sequence[str]) -> int | None:
@@ -57,48 +48,27 @@ def _server_start(words: Sequence[str]) -> int | None:
     return next((i for i in range(len(words)) if flags_start(words[i:]) is not None), None)
 
 
-def _read_command(words: list[str], variables: dict[str, str], first: int, last: int) -> LaunchLine | None:
-    words = [expand(_UNIT_KEY.sub("", word), variables) for word in without_redirections(words)]
-    nested = shell_c(words)
-    if nested is not None:
-        for command in commands(nested):
-            found = _read_command(command, variables, first, last)
-            if found is not None:
-                return _wrapped(found, words)
-    env: dict[str, str] = {}
-    for word in words:
-        match = ASSIGNMENT.fullmatch(word)
-        if match is None and word not in ("env", "export"):
-            break
-        if match is not None:
-            env[match[1]] = match[2]
+def _launch_of(command: Command) -> LaunchLine | None:
+    """The launch in a command; None for one that starts no SGLang server."""
+    words = list(command.words)
     start = _server_start(words)
     direct = start is not None
     if start is None:
         start = next((i for i, word in enumerate(words) if word.startswith("--")), len(words))
         if not _OWN_FLAGS.intersection(word.partition("=")[0] for word in words[start:]):
             return None
-    offset = flags_start(words[start:]) or 0
-    asked = read_flags(words[start + offset :])
-    launch = LaunchLine(
+    asked = read_flags(words[start + (flags_start(words[start:]) or 0) :])
+    image = _IMAGE_VERSION.fullmatch(command.image)
+    return LaunchLine(
         argv=tuple(words[start:]) if direct else (),
         asked=asked if direct else _driver_asked(asked),
-        line=first,
-        last_line=last,
-        env=env,
+        line=command.line,
+        last_line=command.last_line,
+        env=command.env,
         direct=direct,
-    )
-    return _wrapped(launch, words[:start])
-
-
-def _wrapped(launch: LaunchLine, wrapper: Sequence[str]) -> LaunchLine:
-    """`launch` with what the words around it add: a container's environment and the version in its image's tag."""
-    image = next((m for m in map(_IMAGE_VERSION.fullmatch, wrapper) if m is not None), None)
-    return replace(
-        launch,
-        env={**container_env(wrapper), **launch.env},
-        image_version=image[1] if image else launch.image_version,
-        image_quote=image[0] if image else launch.image_quote,
+        image_version=image[1] if image else None,
+        image_quote=image[0] if image else "",
+        remark=command.comment,
     )
 
 
@@ -128,24 +98,8 @@ def launch_lines(text: str) -> tuple[LaunchLine, ...]:
     """Every command in `text` that starts an SGLang server, in order. Comments are no commands."""
     if "sglang" not in text and _MARK not in text:
         return ()
-    found: list[LaunchLine] = []
-    variables: dict[str, str] = {}
-    exported: dict[str, str] = {}
-    for first, last, line in logical_lines(text):
-        if len(line) > _MAX_LINE or not line.strip() or line.lstrip().startswith("#"):
-            continue
-        for command in commands(split_words(line)):
-            launch = _read_command(command, variables, first, last)
-            if launch is not None:
-                found.append(replace(launch, env={**exported, **launch.env}))
-                continue
-            for word in command:
-                match = ASSIGNMENT.fullmatch(word)
-                if match is not None:
-                    variables[match[1]] = expand(match[2], variables)
-                    if command[0] == "export":
-                        exported[match[1]] = variables[match[1]]
-    return tuple(found)
+    found = (_launch_of(command) for command in commands_in(text))
+    return tuple(launch for launch in found if launch is not None)
 
 
 def source_of(launch: LaunchLine, key: str, text: str, *, where: str) -> Source:
