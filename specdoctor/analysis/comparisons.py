@@ -85,14 +85,14 @@ def _compared(
     about: About, first: Measurement, second: Measurement, *, at_stake: float | None, spread: LaunchSpread
 ) -> Compared | None:
     try:
-        parts = attribute(_arm(first), _arm(second), launch_sd=spread.sd).parts
+        parts = attribute(_arm(first), _arm(second), launch_sd=spread.reckoned).parts
     except FigureError:
         return None
     ratio = next((p for p in parts if p.name == "throughput"), None)
     if ratio is None:
         return None
     cycle = next((p for p in parts if p.name == "cycle"), None) if about == "installs" else None
-    visible = max(ratio.ratio.high / ratio.ratio.value - 1.0, NORMAL_95 * spread.sd * 2.0**0.5)
+    visible = max(ratio.ratio.high / ratio.ratio.value - 1.0, NORMAL_95 * spread.reckoned * 2.0**0.5)
     shown = at_stake is None or abs(at_stake) >= visible
     return Compared(
         about=about,

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from specdoctor.analysis.draft_setting import OFF, DraftSetting
 from specdoctor.analysis.forecast import ASSUMED_SPREAD, Forecast, SettingForecast
 from specdoctor.analysis.interval import NORMAL_95, Estimate, between
+from specdoctor.analysis.launch_spread import spread_on_record
 from specdoctor.analysis.launches import MeasuredLaunch, concurrencies, measured_launches
 from specdoctor.analysis.refusal import Refusal
 from specdoctor.analysis.search import chosen
@@ -48,9 +49,12 @@ def starts_made(ledger: Ledger) -> int:
 
 
 def spread_of(ledger: Ledger) -> float:
-    """The relative spread between launches that the run was told, else the assumed one."""
+    """The relative spread between launches that the run was told, else that on record, else the assumed one."""
     told = ledger.settings.launch_spread
-    return ASSUMED_SPREAD if told is None else told
+    if told is not None:
+        return told
+    seen = spread_on_record(ledger)
+    return ASSUMED_SPREAD if seen is None else seen.reckoned
 
 
 def tuned(ledger: Ledger, candidates: Sequence[DraftSetting]) -> Tuned:

@@ -19,6 +19,7 @@ from specdoctor.app.measuring import measure, traffic_measurement
 from specdoctor.app.prompts import BUILT_IN, built_in, chat_template, from_file, from_text, rendered
 from specdoctor.app.read_back import ReadBack, read_back
 from specdoctor.app.run import FACTS_ARTEFACT, Run
+from specdoctor.app.start_record import note_record
 from specdoctor.app.surroundings import surroundings_text
 from specdoctor.core import events as ev
 from specdoctor.core.errors import ConnectionLost, LedgerError, TargetError, UsageError
@@ -182,8 +183,8 @@ def _snapshot(run: Run, action: str) -> Outcome:
     if first:
         for claim in (*read_symptom(settings.symptom).claims, *read_recall(settings.recall, settings.recalled_at)):
             run.emit(ev.ClaimStated(claim=claim))
-    past = note_history(run, action, facts) if first else None
-    cited = (evidence,) if past is None else (evidence, past)
+    past = (note_history(run, action, facts), note_record(run, action)) if first else ()
+    cited = (evidence, *(e for e in past if e is not None))
     return "done", f"{view.engine} {version} is {view.state}: {spec}", cited
 
 

@@ -62,7 +62,7 @@ def compared(ledger: Ledger, after: Measurement) -> ev.ControlCompared | None:
     before = _of_the_same_state(ledger, before, after)
     try:
         spread = launch_spread(ledger)
-        found = attribute(_arm("before", before), _arm("put back", after), launch_sd=spread.sd)
+        found = attribute(_arm("before", before), _arm("put back", after), launch_sd=spread.reckoned)
     except FigureError as error:
         return _unsaid(before, after, error.message)
     part = next((p for p in found.parts if p.name == "throughput"), None)

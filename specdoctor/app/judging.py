@@ -9,7 +9,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Mapping
 
-from specdoctor.analysis.launch_spread import same_starts
+from specdoctor.analysis.launch_spread import launch_spread, same_starts
 from specdoctor.analysis.stats import two_states
 from specdoctor.core import events as ev
 from specdoctor.core.estimate import Estimate
@@ -19,8 +19,8 @@ from specdoctor.core.measurement import Measurement
 from specdoctor.core.model import Status
 from specdoctor.core.server import SpecSetting
 
-LAUNCH_SPREAD = 0.05
-"""Relative spread between two starts of the same server where this host's own history shows none (assumed)."""
+MATERIAL = 0.05
+"""What undoing a fault must gain at least to count as a gain (heuristic)."""
 
 NORMAL_95 = 1.96
 
@@ -141,7 +141,8 @@ def _by_measurement(ledger: Ledger, hypothesis: Hypothesis, at: float) -> ev.Hyp
     if found is None or figure is None:
         return None
     reference = _reference(ledger, prediction)
-    outcome = compare(figure, prediction, launched=launched_apart(ledger, prediction), reference=reference)
+    spread = launch_spread(ledger).reckoned if launched_apart(ledger, prediction) else 0.0
+    outcome = compare(figure, prediction, launch_sd=spread, reference=reference)
     if outcome is None:
         return None
     because = f"predicted {prediction.op} {prediction.value:.4g}, measured {figure.with_unit()}, n={figure.n}"
@@ -172,9 +173,9 @@ def _falls_short(ledger: Ledger, hypothesis: Hypothesis, found: Measurement) -> 
     now = found.throughput.value
     as_found = before.throughput if before is not None else None
     without = off.throughput if off is not None else None
-    if before is not None and as_found is not None and now <= (1 + LAUNCH_SPREAD) * as_found.value:
+    if before is not None and as_found is not None and now <= (1 + MATERIAL) * as_found.value:
         return f"not faster than as found, {as_found.with_unit()}", before.evidence
-    if off is not None and without is not None and now < (1 - LAUNCH_SPREAD) * without.value:
+    if off is not None and without is not None and now < (1 - MATERIAL) * without.value:
         return f"below {without.with_unit()} without speculation", off.evidence
     return None
 
@@ -203,21 +204,21 @@ def metric_of(measurement: Measurement, metric: str) -> Estimate | None:
 
 
 def compare(
-    figure: Estimate, prediction: Prediction, *, launched: bool, reference: Estimate | None = None
+    figure: Estimate, prediction: Prediction, *, launch_sd: float, reference: Estimate | None = None
 ) -> bool | None:
     """True or False where the whole interval lies on one side of the threshold, else None.
 
     A threshold that was itself measured (`reference`) brings its own interval; both are added as independent.
-    Between two starts of a server the same setting differs by chance too: `launched` widens a speed's interval by the
-    spread between starts, 5 % of its value unless this host's history says better.
+    Between two starts of a server the same setting differs by chance too: `launch_sd`, the relative spread between
+    starts (0: one start), widens a speed's interval.
     """
     assert prediction.value is not None
     below, above = figure.value - figure.low, figure.high - figure.value
     if reference is not None:
         below = (below**2 + (reference.high - reference.value) ** 2) ** 0.5
         above = (above**2 + (reference.value - reference.low) ** 2) ** 0.5
-    if launched and prediction.metric in ("throughput_tok_s", "step_ms"):
-        half = NORMAL_95 * LAUNCH_SPREAD * figure.value
+    if launch_sd and prediction.metric in ("throughput_tok_s", "step_ms"):
+        half = NORMAL_95 * launch_sd * figure.value
         below, above = (below**2 + half**2) ** 0.5, (above**2 + half**2) ** 0.5
     low, high = figure.value - below, figure.value + above
     test = _COMPARE[prediction.op]

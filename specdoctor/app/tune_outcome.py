@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from specdoctor.analysis.launch_spread import CHANGES_WITH_A_START
 from specdoctor.analysis.tune_space import candidates, change_for
 from specdoctor.analysis.tuned import Tuned, TunedAt, tuned
 from specdoctor.app.fingerprint import fingerprint
@@ -17,7 +18,6 @@ from specdoctor.core.model import Frozen
 from specdoctor.core.ports import Briefing, Scene, Store
 from specdoctor.core.server import SpecSetting
 
-_CHANGES_WITH_A_START = ("server.started", "container.started_at", "container.id")
 _SAME_SEARCH = (
     "concurrency", "concurrencies", "launch_spread", "requests", "max_new_tokens", "prompt_file", "form", "port",
 )  # fmt: skip
@@ -86,7 +86,7 @@ def _state(scene: Scene) -> dict[str, str]:
         launch_key="original",
         workload={},
     )
-    return {key: value for key, value in found.items() if key not in _CHANGES_WITH_A_START}
+    return {key: value for key, value in found.items() if key not in CHANGES_WITH_A_START}
 
 
 def _scene(store: Store, run: str, ledger: Ledger, engines: Sequence[Engine]) -> Scene | None:

@@ -57,5 +57,6 @@ def write_earlier(host: PracticeHost, argv: Sequence[str], *, now_s: float) -> N
 
     for path, ended_at, lines in earlier_logs(host.world, argv, now_s=now_s, resolved=resolved):
         log = Path(host.expand(path))
+        log.parent.mkdir(parents=True, exist_ok=True)
         log.write_text("".join(line + "\n" for line in lines), encoding="utf-8")
         os.utime(log, (ended_at, ended_at))

@@ -283,10 +283,14 @@ class SimulatedHost:
         return {where: tuple(found)}
 
     def _older_logs(self) -> tuple[LogFacts, ...]:
+        """Those beside the present log."""
+        folder = PurePosixPath(self.world.expand(self.world.launch.log)).parent
         secrets = secrets_in_argv(self._argv)
         resolved = lambda words, world: resolve(words, self._env, world)  # noqa: E731
         found = []
         for path, at, lines in earlier_logs(self.world, self._argv, now_s=EPOCH_S, resolved=resolved):
+            if PurePosixPath(self.world.expand(path)).parent != folder:
+                continue
             text = redact("\n".join(lines) + "\n", known=secrets)
             found.append(LogFacts(path=self.world.expand(path), size=len(text), mtime=at, head=text))
         return tuple(found)

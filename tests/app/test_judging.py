@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from specdoctor.app.judging import LAUNCH_SPREAD, compare, judge
+from specdoctor.analysis.stats import DEFAULT_LAUNCH_SD
+from specdoctor.app.judging import compare, judge
 from specdoctor.core import events as ev
 from specdoctor.core.estimate import Estimate
 from specdoctor.core.hypothesis import Hypothesis, Observation, Prediction
@@ -72,8 +73,8 @@ def test_another_concurrency_decides_nothing() -> None:
 
 def test_the_spread_between_starts_widens_speeds_only() -> None:
     near = predicts(value=100.0)
-    assert compare(speed(100 * (1 + LAUNCH_SPREAD)), near, launched=True) is None
-    assert compare(speed(100 * (1 + LAUNCH_SPREAD)), near, launched=False) is True
+    assert compare(speed(100 * (1 + DEFAULT_LAUNCH_SD)), near, launch_sd=DEFAULT_LAUNCH_SD) is None
+    assert compare(speed(100 * (1 + DEFAULT_LAUNCH_SD)), near, launch_sd=0.0) is True
 
 
 def test_a_launch_that_does_not_come_up_parks_its_claim() -> None:
