@@ -127,7 +127,7 @@ def _pickled(place: str) -> CheckpointError:
     )
 
 
-def _header(files: ModelFiles, name: str) -> tuple[dict[str, Tensor], int]:
+def header_of(files: ModelFiles, name: str) -> tuple[dict[str, Tensor], int]:
     """The tensors of one file, and where its data begin."""
     place = files.full(name)
     length = header_length(files.read(name, length=PREFIX_BYTES), place)
@@ -138,7 +138,7 @@ def _header(files: ModelFiles, name: str) -> tuple[dict[str, Tensor], int]:
 
 def _all_headers(files: ModelFiles, weights: list[str]) -> tuple[dict[str, Tensor], dict[str, str]]:
     """Tensors of all shards, and the file of each. Raises CheckpointError for a shard that the index names in vain."""
-    index = _index(files)
+    index = index_of(files)
     missing = sorted(set(index.values()) - set(weights))
     if missing:
         raise CheckpointError(
@@ -148,13 +148,13 @@ def _all_headers(files: ModelFiles, weights: list[str]) -> tuple[dict[str, Tenso
     tensors: dict[str, Tensor] = {}
     places: dict[str, str] = {}
     for name in sorted(set(index.values())) or weights:
-        found, _ = _header(files, name)
+        found, _ = header_of(files, name)
         tensors.update(found)
         places.update(dict.fromkeys(found, name))
     return tensors, places
 
 
-def _index(files: ModelFiles) -> dict[str, str]:
+def index_of(files: ModelFiles) -> dict[str, str]:
     """Tensor -> shard by the index file; empty where there is none."""
     names = files.names(".safetensors.index.json")
     if not names:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from specdoctor.drafter.dumps.dump import Dump, Sample
 
 SMALL_HIDDEN = 1024
-_TARGET_PARTS = ("embed_tokens.weight", "lm_head.weight", "norm.weight")
+TARGET_PARTS = ("embed_tokens.weight", "lm_head.weight", "norm.weight")
 
 
 @dataclass(frozen=True)
@@ -159,7 +159,7 @@ def _drafter(
     embedding = next((dump.embedding for dump in dumps if dump.embedding is not None), None)
     target_head = next((dump.head for dump in dumps if dump.head is not None), None)
     if target is not None:
-        parts = weights_of(target, wanted=lambda name: name.endswith(_TARGET_PARTS))
+        parts = weights_of(target, wanted=lambda name: name.endswith(TARGET_PARTS))
         embedding = parts.table("embed_tokens.weight") or embedding
         target_head = parts.table("lm_head.weight") or target_head or parts.table("embed_tokens.weight")
     head = head_of(weights, draft.text, embedding=embedding, target_head=target_head)
@@ -227,7 +227,7 @@ def _first_choice(sample: Sample, dump: Dump, target: Checkpoint | None) -> Ints
     rows: Table | None = dump.head
     last = sample.last
     if target is not None:
-        parts = weights_of(target, wanted=lambda name: name.endswith(_TARGET_PARTS))
+        parts = weights_of(target, wanted=lambda name: name.endswith(TARGET_PARTS))
         rows = parts.table("lm_head.weight") or parts.table("embed_tokens.weight")
         if not sample.last_normed:
             last = rms_norm(last, parts.need("norm.weight"), float(target.text.get("rms_norm_eps", 1e-6)))

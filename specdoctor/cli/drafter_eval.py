@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
@@ -14,20 +15,24 @@ from specdoctor.core.errors import UsageError
 
 if TYPE_CHECKING:
     from specdoctor.app.drafter_alone import AsTrained, EvalDocument, Fed
-    from specdoctor.app.model_files import ModelFiles
 
 _PLACE = re.compile(r"place \d+")
 _STATES = re.compile(r"\s*,\s*(?![^(]*\))")
 
 
 def evaluate(
-    draft: Annotated[str, typer.Option("--draft", metavar="DIR", help="Folder of the drafter.", show_default=False)],
+    draft: Annotated[
+        str,
+        typer.Option(
+            "--draft", metavar="DIR|HOST:DIR", help="Folder of the drafter; here, or on a host.", show_default=False
+        ),
+    ],
     states: Annotated[
-        Path,
+        str,
         typer.Option(
             "--states",
-            metavar="FILE|DIR",
-            help="Stored tokens and states: .safetensors, .npz, .pt, .ckpt, or a folder of them.",
+            metavar="FILE|DIR|HOST:FILE",
+            help="Stored tokens and states: .safetensors, .npz, .pt, .ckpt, or a folder of them; on a host, one file.",
             show_default=False,
         ),
     ],
@@ -41,7 +46,7 @@ def evaluate(
         str | None,
         typer.Option(
             "--target",
-            metavar="DIR",
+            metavar="DIR|HOST:DIR",
             help="Folder of the target: for its embedding and head, and its number of layers.",
             show_default=False,
         ),
@@ -106,63 +111,70 @@ def evaluate(
         typer.Option("--states-to-try", metavar="STATES", help="Search among these only.", show_default=False),
     ] = None,
     max_files: Annotated[int, typer.Option("--max-files", metavar="N", help="Files of a folder to read.", min=1)] = 64,
+    fetch: Annotated[
+        str | None,
+        typer.Option(
+            "--fetch",
+            metavar="SIZE",
+            help="Fetch so much from a host without a question, such as 4GB; without it 256 MiB.",
+            show_default=False,
+        ),
+    ] = None,
+    accept_new_host_key: opt.AcceptNew = False,
+    ssh_config: opt.SshConfig = None,
+    ssh: opt.Ssh = None,
+    targets: opt.TargetsFile = None,
     json: opt.Json = False,
 ) -> None:
     """Test a drafter on stored states, without its engine.
 
     Replays cycles as in service (a new chain after each bonus token), and feeds the text's own tokens as in training;
-    each figure has a 95 % interval from a bootstrap over the sequences. Everything is read and calculated here: a
-    pickle in a .pt file is never run.
+    each figure has a 95 % interval from a bootstrap over the sequences. Everything is calculated here; files of a host
+    (of a target only embedding, head and norm) are fetched into a temporary folder first. A pickle in a .pt file is
+    never run.
 
     \b
     Examples:
       specdoctor drafter eval --draft ./head --states states.safetensors --training run.yaml
       specdoctor drafter eval --draft ./head --states states.safetensors --search-wiring
+      specdoctor drafter eval --draft gpu-7:/models/head --states gpu-7:/data/states.safetensors --fetch 4GB
       specdoctor drafter eval --draft ./head --target ./model --states dump/ --names "out(1),out(29),out(57)" \\
           --engine sglang --engine-version 0.5.12 --draft-steps 5
     """
     from specdoctor.app.drafter_alone import as_json
     from specdoctor.app.drafter_eval import Asked, eval_drafter
+    from specdoctor.cli.bringing import Brought, hosts_for
     from specdoctor.cli.counting import counted
     from specdoctor.cli.wiring import chosen
     from specdoctor.drafter.records.table import LARGEST_BYTES
 
-    asked = Asked(
-        draft=_here(draft),
-        target=_here(target) if target is not None else None,
-        states=states,
-        training=(training, _text(training, LARGEST_BYTES)) if training is not None else None,
-        choice=chosen(engine, engine_version, runner),
-        feed=tuple(states_of(words, "--feed") for words in feed or ()),
-        names=states_of(names, "--names") if names else (),
-        to_try=states_of(states_to_try, "--states-to-try", any_name=True) if states_to_try else (),
-        steps=draft_steps,
-        ending=ending,
-        answer_tokens=answer_tokens,
-        trained_accuracy=trained_accuracy,
-        search=search_wiring,
-        most_files=max_files,
-    )
-    with counted("ordered choices") as progress:
-        found = eval_drafter(asked, progress=progress)
+    training_text = (training, _text(training, LARGEST_BYTES)) if training is not None else None
+    choice = chosen(engine, engine_version, runner)
+    reach = (targets, accept_new_host_key, ssh_config, ssh)
+    with TemporaryDirectory(prefix="specdoctor-") as room, hosts_for(reach) as reachable:
+        brought = Brought(reachable, Path(room), fetch)
+        asked = Asked(
+            draft=brought.drafter(draft),
+            target=brought.target(target) if target is not None else None,
+            states=brought.states(states),
+            training=training_text,
+            choice=choice,
+            feed=tuple(states_of(words, "--feed") for words in feed or ()),
+            names=states_of(names, "--names") if names else (),
+            to_try=states_of(states_to_try, "--states-to-try", any_name=True) if states_to_try else (),
+            steps=draft_steps,
+            ending=ending,
+            answer_tokens=answer_tokens,
+            trained_accuracy=trained_accuracy,
+            search=search_wiring,
+            most_files=max_files,
+        )
+        with counted("ordered choices") as progress:
+            found = eval_drafter(asked, progress=progress)
     if json:
         print_json(as_json(found))
     else:
         print_text(document_text(found))
-
-
-def _here(text: str) -> ModelFiles:
-    """A folder of this machine. Weights are read whole, so they are not fetched from a host."""
-    from specdoctor import assembly
-    from specdoctor.cli.places import HERE, place_of
-
-    place = place_of(text)
-    if place.host != HERE:
-        raise UsageError(
-            f"{text}: the weights are read whole, and are not fetched from a host",
-            next_step="copy the drafter here, or run specdoctor there",
-        )
-    return assembly.model_files(assembly.connect_host(HERE), place.path, label=place.label)
 
 
 def _text(path: str, limit: int) -> str:
