@@ -25,7 +25,7 @@ from specdoctor.engines.llamacpp_view import Parts, State, build_view
 
 _EARLIER = re.compile(r"before|baseline|\bbase\b|_base|start|old|prev|without|nospec|other")
 _LATER = re.compile(r"after|end|final|now")
-_MARKS = (".gguf", "llama-", "llama_cpp", "llama serve")
+_MARKS = (".gguf", "llama-", "llama_cpp", "llama serve", "llama.cpp")
 
 
 @dataclass(frozen=True)
