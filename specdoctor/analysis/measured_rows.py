@@ -1,4 +1,5 @@
-"""What several checks ask of measured tables: a row with speculation beside its baseline, and what a step costs."""
+"""What several checks ask of measured tables: a row with speculation beside its baseline, and what a step of
+it costs."""
 
 from __future__ import annotations
 

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from specdoctor.checks.reading import no_data, silent, text_config, whole
+from specdoctor.checks.reading import experts_of, no_data, silent
 from specdoctor.core.hypothesis import Observation
 from specdoctor.core.ports import Scene
 from specdoctor.core.server import Source
-
-EXPERT_KEYS = ("n_routed_experts", "num_experts", "num_local_experts")
-ACTIVE_KEYS = ("num_experts_per_tok", "num_experts_per_token", "moe_topk")
 
 
 class MoeTarget:
@@ -22,11 +19,10 @@ class MoeTarget:
         view = scene.view
         if view.target_config is None:
             return no_data(self.name, "LOAD-3", "the target's config.json was not read")
-        config = text_config(view.target_config)
-        experts = next((whole(config[k]) for k in EXPERT_KEYS if k in config), None)
-        active = next((whole(config[k]) for k in ACTIVE_KEYS if k in config), None)
-        if not experts or not active or active >= experts:
+        sparse = experts_of(view.target_config)
+        if sparse is None:
             return silent(self.name, "LOAD-3", "the target is dense")
+        active, experts = sparse
         if view.spec is None or not view.spec.on:
             return silent(self.name, "LOAD-3", "no speculation is in force")
         tokens = view.spec.draft_tokens

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from pydantic import JsonValue
 
 from specdoctor.core.facts import PackageFacts
@@ -86,3 +88,38 @@ def windows(view: ServerView) -> tuple[DecodeWindow, ...]:
 def log_source(view: ServerView, line: int, quote: str) -> Source:
     """A line of the server's log."""
     return Source(where=view.log.where if view.log else "log", line=line, quote=quote)
+
+
+EXPERT_KEYS = ("n_routed_experts", "num_experts", "num_local_experts")
+ACTIVE_KEYS = ("num_experts_per_tok", "num_experts_per_token", "experts_per_token", "moe_topk")
+
+
+def config_of(scene: Scene, role: Literal["target", "draft"]) -> tuple[dict[str, JsonValue] | None, str]:
+    """The configuration of target or drafter and where it stands: on the host, else among the files given."""
+    view = scene.view
+    config, folder = (view.target_config, view.model_path) if role == "target" else (view.draft_config, view.draft_path)
+    given = next((c for c in scene.material.configs if c.role == role), None)
+    if given is not None:
+        return config or given.content, given.where
+    return config, f"{folder}/config.json"
+
+
+def experts_of(config: dict[str, JsonValue] | None) -> tuple[int, int] | None:
+    """Experts active for one token and in all, None for a dense model or one that is not known."""
+    words = text_config(config)
+    total = next((n for k in EXPERT_KEYS if (n := whole(words.get(k)))), None)
+    active = next((n for k in ACTIVE_KEYS if (n := whole(words.get(k)))), None)
+    return (active, total) if total and active and active < total else None
+
+
+def config_source(scene: Scene, role: Literal["target", "draft"], *keys: str) -> Source | None:
+    """Where one of those keys stands in the configuration, by its line where the file was given."""
+    config, where = config_of(scene, role)
+    words = text_config(config)
+    key = next((k for k in keys if k in words), None)
+    if key is None:
+        return None
+    lines = scene.material.texts.get(where, "").split("\n")
+    number = next((n for n, line in enumerate(lines, start=1) if f'"{key}"' in line), None)
+    quote = lines[number - 1].strip().rstrip(",") if number is not None else f"{key}: {words[key]}"
+    return Source(where=where, line=number, key=key, quote=quote[:200])

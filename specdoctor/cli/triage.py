@@ -15,7 +15,8 @@ from specdoctor.core.errors import EXIT_INCONCLUSIVE, EXIT_OK, UsageError
 SHOWN = 3
 
 if TYPE_CHECKING:
-    from specdoctor.app.triage import Finding, TriageDocument
+    from specdoctor.app.triage import TriageDocument
+    from specdoctor.app.triage_findings import Finding
 
 
 def triage(

@@ -133,6 +133,8 @@ class ConfigEdit(Frozen):
 
 
 Stance = Literal["supports", "refutes", "suggests", "silent", "no-data"]
+NO_FAULT = "a fault of the server"
+"""What a healthy pattern speaks against: the figures complained of have an ordinary explanation."""
 
 
 class Remedy(Frozen):

@@ -13,6 +13,7 @@ from specdoctor.core.facts import Facts
 from specdoctor.core.hypothesis import Observation
 from specdoctor.core.ports import Check, Scene
 from specdoctor.core.server import ServerView
+from specdoctor.readers.every import material_of
 
 CASES = Path(__file__).parents[1] / "cases"
 CHECKS = {check.name: check for check in all_checks()}
@@ -25,6 +26,7 @@ def scene_of(case: dict[str, Any]) -> Scene:
         facts=Facts.model_validate(case.get("facts", {})),
         concurrency=case.get("concurrency", 1),
         complaints=tuple(case.get("complaints", ())),
+        material=material_of(case.get("files", {})),
     )
 
 

@@ -1,0 +1,49 @@
+"""What files together say: a cause, nothing to repair, or too little."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from pydantic import JsonValue
+
+from specdoctor.app.triage_findings import contradicted
+from specdoctor.core.hypothesis import NO_FAULT, Observation
+from specdoctor.core.model import Verdict
+from specdoctor.core.server import ServerView
+
+SURE_LOSS_BELOW = 1.05
+"""An accept length below this loses whatever the cycle costs: it is at least one forward of the target, and drafting
+takes time on top (a bound with 5 % left for reading it off a log)."""
+
+
+def verdict_of(
+    view: ServerView, observations: Sequence[Observation], facts: Mapping[str, JsonValue], complaints: Sequence[str]
+) -> Verdict:
+    """Files can prove a cause or show nothing wrong; whether speculation pays needs figures with and without it.
+
+    A fault that limits the server as it is used answers any complaint but one that it cannot bring about. A complaint
+    about figures is answered by the ordinary explanation of those figures, unless something binds.
+    """
+    out = contradicted(observations)
+    found = [o for o in observations if o.stance == "supports" and o.cause not in out]
+    if any(o.explains for o in found) or any(o.binds and answers(o, complaints) for o in found):
+        return Verdict.CAUSE
+    length = facts.get("accept_length")
+    loses = isinstance(length, float) and length < SURE_LOSS_BELOW
+    if loses or any(o.binds for o in found):
+        return Verdict.NOT_ENOUGH_EVIDENCE
+    if any(o.stance == "refutes" and o.against == NO_FAULT for o in observations):
+        return Verdict.HEALTHY
+    served = view.log is not None and view.log.ready_line is not None and view.log.failure is None
+    return Verdict.HEALTHY if served and not complaints else Verdict.NOT_ENOUGH_EVIDENCE
+
+
+def answers(o: Observation, complaints: Sequence[str]) -> bool:
+    """Whether a fault can bring about what is complained of: what lengthens a cycle lowers no accept length.
+
+    Without a complaint it must be worth repairing by itself; whether another draft length is better, only figures say.
+    """
+    if not complaints:
+        return o.remedy is None or o.remedy.setting is None
+    speed = {"slow", "regression", "varies", "queueing"}
+    return bool((speed if o.about == "cycle" else speed | {"low-acceptance"}) & set(complaints))

@@ -1,0 +1,143 @@
+"""Which single switch of a table of runs goes with the loss?"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Literal, NamedTuple
+
+from specdoctor.analysis.factors import Contrast, contrasts, fell, plain
+from specdoctor.analysis.measured_rows import LAUNCH_NOISE
+from specdoctor.checks.reading import no_data, silent
+from specdoctor.checks.saying import proved
+from specdoctor.core.hypothesis import Observation
+from specdoctor.core.ports import Scene
+
+CLEAR = 2 * LAUNCH_NOISE
+"""A difference between two runs of less than this may be one of equal launches."""
+What = Literal["accept length", "acceptance", "speed"]
+_LOW_PRECISION = re.compile(r"fp8|int8|q[2-8]|e4m3|e5m2|fp4|nf4|awq|gptq|mxfp|w[48]a|int4|quant", re.I)
+_ON = re.compile(r"^(?:on|true|yes|1|enabled?|with)\b", re.I)
+
+
+def _number(text: str) -> float:
+    found = re.search(r"-?\d+(?:\.\d+)?", text)
+    return float(found[0]) if found else 0.0
+
+
+def _larger(worse: str, better: str) -> bool:
+    return _number(worse) > _number(better)
+
+
+def _lower_precision(worse: str, better: str) -> bool:
+    return bool(_LOW_PRECISION.search(worse)) and not _LOW_PRECISION.search(better)
+
+
+def _switched_on(worse: str, better: str) -> bool:
+    return bool(_ON.match(worse)) or (_number(worse) > 0 and worse[:1].isdigit() and _number(worse) > _number(better))
+
+
+def _switched_off(worse: str, better: str) -> bool:
+    return bool(_ON.match(better)) and not _ON.match(worse)
+
+
+def _any(worse: str, better: str) -> bool:
+    return worse != better
+
+
+class _Switch(NamedTuple):
+    """A column by its heading; which cause it speaks for if the value that `worse_is` tells comes out worse."""
+
+    cause: str
+    heading: re.Pattern[str]
+    moves: tuple[What, ...]
+    worse_is: Callable[[str, str], bool] = _any
+
+
+_LENGTH: tuple[What, ...] = ("accept length", "acceptance")
+_SPEED: tuple[What, ...] = ("speed",)
+_ALL: tuple[What, ...] = (*_LENGTH, *_SPEED)
+SWITCHES = (
+    _Switch("SAMP-1", re.compile(r"^(?:t|temp|temperature|sampling_temperature)$"), _LENGTH, _larger),
+    _Switch("MIS-4", re.compile(
+        r"kv_?(?:cache)?_?(?:d?type|quant\w*|precision)|cache_type|"
+        r"^ctk|^kv$"
+    ), _LENGTH, _lower_precision),
+    _Switch("MIS-3", re.compile(r"draft\w*_(?:quant\w*|d?type|precision)"), _LENGTH),
+    _Switch("MIS-2", re.compile(
+        r"^(?:target_)?(?:quant\w*|precision|weights?|dtype|"
+        r"checkpoint)$"
+    ), _LENGTH, _lower_precision),
+    _Switch("MIS-5", re.compile(r"lora|adapter|fine_?tun"), _LENGTH),
+    _Switch("GRAPH-3", re.compile(r"attention|attn|back_?end|kernel"), _ALL),
+    _Switch("TRAIN-1", re.compile(
+        r"template|prompt_(?:form|format|style|type)|endpoint|"
+        r"thinking|reasoning|system_prompt|^format$"
+    ), _LENGTH),
+    _Switch("CORR-1", re.compile(r"(?:prefix|radix)_?cach|^cache$"), _LENGTH, _switched_on),
+    _Switch("WIRE-5", re.compile(r"disagg|^pd$|dp_?att|attention_dp|^dp(?:_size)?$|deployment|split"), _LENGTH),
+    _Switch("WIRE-4", re.compile(r"modalit|image|vision|multimodal"), _LENGTH),
+    _Switch("CORR-5", re.compile(r"grammar|json|schema|structured|tools?$"), _LENGTH),
+    _Switch("VER-1", re.compile(r"^(?:\w+_)?(?:version|build|release|commit|image_tag|image|wheel)$"), _ALL),
+    _Switch("ENV-4", re.compile(r"numa|affinity|binding|bound|pinned?$|governor"), _SPEED),
+    _Switch("ENV-3", re.compile(r"power_?limit|clock"), _SPEED),
+    _Switch("ENV-1", re.compile(r"^tp(?:_size)?$|tensor_parallel|^gpus$|p2p|all_?reduce|nvlink"), _SPEED),
+    _Switch("CFG-5", re.compile(r"cuda_?graphs?|eager|graph_mode|^graphs?$"), _SPEED),
+    _Switch("GRAPH-4", re.compile(r"overlap|async"), _SPEED, _switched_off),
+    _Switch("LOAD-7", re.compile(r"offload|n_?cpu_?moe|ncmoe|ngl"), _SPEED),
+    _Switch("LOAD-4", re.compile(r"draft_tp|draft_tensor_parallel|ngld"), _SPEED),
+    _Switch("CFG-4", re.compile(r"p_?min|threshold"), _ALL),
+    _Switch("MEAS-1", re.compile(r"^dataset|ignore_eos"), _LENGTH),
+)  # fmt: skip
+
+
+class OneSwitch:
+    """Two runs that differ in one switch and in nothing else: what came out differently goes with that switch."""
+
+    name = "one-switch"
+    summary = "Compare runs of a table that differ in one switch alone, and name what that switch stands for."
+    causes = tuple(sorted({switch.cause for switch in SWITCHES}))
+
+    def judge(self, scene: Scene) -> tuple[Observation, ...]:
+        pairs = [c for table in scene.material.tables for c in contrasts(table)]
+        if not pairs:
+            return no_data(self.name, None, "no table holds two runs that differ in one switch alone")
+        strongest: dict[str, tuple[float, Observation]] = {}
+        for contrast in pairs:
+            for said in self._said(contrast):
+                share, observation = said
+                cause = observation.cause or ""
+                if cause not in strongest or share < strongest[cause][0]:
+                    strongest[cause] = said
+        if not strongest:
+            return silent(self.name, None, f"{len(pairs)} pairs of runs differ in one switch; none moves the figures")
+        return tuple(observation for _, observation in sorted(strongest.values(), key=lambda s: s[0]))
+
+    def _said(self, contrast: Contrast) -> list[tuple[float, Observation]]:
+        if not (contrast.first.speculative and contrast.second.speculative):
+            return []
+        moved = fell(contrast.first, contrast.second)
+        if moved is None:
+            return []
+        what, ratio = moved
+        worse_second = ratio < 1.0
+        worse, better = (contrast.second, contrast.first) if worse_second else (contrast.first, contrast.second)
+        share = ratio if worse_second else (1 / ratio if ratio else 0.0)
+        a, b = contrast.values
+        low, high = (b, a) if worse_second else (a, b)
+        if share > 1 - CLEAR:
+            return []
+        out = []
+        for switch in SWITCHES:
+            if switch.heading.search(plain(contrast.heading)) and what in switch.moves and switch.worse_is(low, high):
+                claim = (
+                    f"{what} with {contrast.heading} {low or 'not given'} is {share:.2f} of that with "
+                    f"{high or 'not given'}"
+                )
+                about: Literal["accept_length", "cycle"] = "cycle" if what == "speed" else "accept_length"
+                claim += "; nothing else of the two runs differs"
+                out.append((share, proved(self.name, switch.cause, claim, worse.source, better.source, about=about)))
+        return out[:1]
+
+
+check = OneSwitch()
