@@ -14,8 +14,7 @@ from tests.engines.sglang_data import excerpt
 
 @dataclass(frozen=True)
 class Sample:
-    """`other` is a setting to change to; `flag` one with a value that no speculation needs; `process` a launch line
-    as a host shows it."""
+    """`other` is a setting to change to; `flag` one with a value that no speculation needs."""
 
     texts: dict[str, str]
     spec: SpecSetting
@@ -36,5 +35,17 @@ SAMPLES: dict[str, Sample] = {
         spec=SpecSetting(algorithm="draft-eagle3", draft_steps=3, topk=1, draft_tokens=4),
         other=SpecSetting(algorithm="draft-eagle3", draft_steps=5, topk=1, draft_tokens=6),
         flag="--cache-type-k",
+    ),
+    "trtllm": Sample(
+        texts={
+            "server.log": "[TensorRT-LLM] TensorRT-LLM version: 1.2.0\n[TRT-LLM] [I] Loading /m, 4 shards\n"
+            "INFO:     Application startup complete.\n",
+            "launch.sh": "trtllm-serve /m --config /c/options.yaml --port 8000\n",
+            "options.yaml": "speculative_config:\n  decoding_type: Eagle3\n  max_draft_len: 3\n",
+        },
+        spec=SpecSetting(algorithm="Eagle3", draft_steps=3, topk=1, draft_tokens=4),
+        other=SpecSetting(algorithm="Eagle3", draft_steps=5, topk=1, draft_tokens=6),
+        flag="--log_level",
+        restarts=False,
     ),
 }
