@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from specdoctor.core.server import SpecSetting
 from tests.engines.llamacpp_data import texts_of
 from tests.engines.sglang_data import excerpt
+from tests.engines.vllm_data import excerpt as vllm_excerpt
 
 
 @dataclass(frozen=True)
@@ -47,5 +48,11 @@ SAMPLES: dict[str, Sample] = {
         other=SpecSetting(algorithm="Eagle3", draft_steps=5, topk=1, draft_tokens=6),
         flag="--log_level",
         restarts=False,
+    ),
+    "vllm": Sample(
+        texts={"server.log": vllm_excerpt("eagle3.log.txt"), "launch.sh": vllm_excerpt("eagle3.launch.txt")},
+        spec=SpecSetting(algorithm="EAGLE3", draft_steps=3, topk=1, draft_tokens=4),
+        other=SpecSetting(algorithm="EAGLE3", draft_steps=5, topk=1, draft_tokens=6),
+        flag="--uvicorn-log-level",
     ),
 }

@@ -1,0 +1,259 @@
+"""A vLLM server from files alone: its log, launch line, /server_info and metrics, told apart by what they hold."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+
+from pydantic import JsonValue
+
+from specdoctor.core.redact import redact_argv
+from specdoctor.core.server import LogReading, ServerView, Source
+from specdoctor.engines.shell_commands import ShellCommand, commands_in
+from specdoctor.engines.versions import parse_version
+from specdoctor.engines.vllm_args import METHOD, MODEL, TOKENS, Asked, flags_start, read_driver, read_launch
+from specdoctor.engines.vllm_config import parse_server_info
+from specdoctor.engines.vllm_counters import lifetime_counts
+from specdoctor.engines.vllm_log import read_log
+from specdoctor.engines.vllm_view import KnownVersion, Parts, Settings, State, build_view, settings_of_log
+
+_LOG_MARKS = ("LLM engine (v", "Avg generation throughput", "SpecDecoding metrics", "non-default args: ",
+              "vLLM API server version", "(EngineCore", "(APIServer pid=", "vllm/v1/", "vllm/engine/")  # fmt: skip
+_EARLIER = re.compile(r"before|baseline|\bbase\b|_base|start|old|prev|without|nospec|other|single|reference")
+_LATER = re.compile(r"after|end|final|now")
+_IMAGE_VERSION = re.compile(r"(?:vllm-openai|/vllm)[:@]v?(?P<version>\d+\.\d+\.\d+\w*)")
+_STATED = re.compile(r"\bvllm(?: version)?\s*(?:==|@|:|=)?\s*v?(?P<version>\d+\.\d+\.\d+\w*(?:\.\w+)*)", re.IGNORECASE)
+_STARTS = re.compile(r"vllm|spec_decode\.py")
+_MAX_NOTE = 400_000
+
+
+@dataclass(frozen=True)
+class _Log:
+    name: str
+    text: str
+    reading: LogReading
+
+
+@dataclass(frozen=True)
+class _Launch:
+    name: str
+    text: str
+    command: ShellCommand
+    asked: Asked
+
+
+def _preference(name: str) -> tuple[int, int, str]:
+    """Files about the present come before those about the past or about something else; then by name."""
+    stem = PurePosixPath(name).stem.lower()
+    return (1 if _EARLIER.search(stem) else 0, 0 if _LATER.search(stem) else 1, name)
+
+
+def is_vllm_log(reading: LogReading) -> bool:
+    """Whether a log is a vLLM server's: some lines no other engine writes."""
+    return bool(
+        reading.server_args is not None
+        or reading.asked_args is not None
+        or reading.decode
+        or reading.counts is not None
+        or reading.version is not None
+    )
+
+
+def _logs(texts: Mapping[str, str]) -> list[_Log]:
+    found: list[_Log] = []
+    for name, text in texts.items():
+        is_object = text.lstrip()[:1] == "{" and not text.lstrip().startswith('{"log":')
+        if is_object or not any(mark in text for mark in _LOG_MARKS):
+            continue
+        reading = read_log(text, where=name)
+        if is_vllm_log(reading):
+            found.append(_Log(name, text, reading))
+    return sorted(found, key=lambda log: (not log.name.endswith(".log"), *_preference(log.name), -log.reading.lines))
+
+
+def _launches(texts: Mapping[str, str], skipped: set[str]) -> list[_Launch]:
+    found: list[_Launch] = []
+    for name, text in texts.items():
+        if name in skipped or text.lstrip()[:1] == "{" or not _STARTS.search(text):
+            continue
+        served = commands_in(text, lambda words: flags_start(words) is not None)
+        found += [_Launch(name, text, command, read_launch(command.words)) for command in served]
+        driven = () if served else commands_in(text, lambda words: read_driver(words) is not None)
+        found += [_Launch(name, text, command, read_driver(command.words) or Asked()) for command in driven]
+    return found
+
+
+def _infos(texts: Mapping[str, str]) -> list[tuple[str, dict[str, JsonValue]]]:
+    found = [(name, parse_server_info(text)) for name, text in texts.items() if text.lstrip()[:1] == "{"]
+    return sorted(((n, info) for n, info in found if info is not None), key=lambda item: _preference(item[0]))
+
+
+def _agreement(asked: Mapping[str, str], values: Mapping[str, JsonValue]) -> int:
+    """How far a launch line and values in force tell of the same server."""
+    score = 0
+    for key in (METHOD, MODEL, TOKENS, "model", "port"):
+        if key in asked and values.get(key) is not None:
+            score += 2 if asked[key].rstrip("/") == str(values[key]).rstrip("/") else -1
+        elif key == TOKENS and (key in asked) != (values.get(key) is not None):
+            score -= 3
+    return score
+
+
+def _values(log: _Log | None, info: tuple[str, dict[str, JsonValue]] | None) -> dict[str, JsonValue]:
+    if info is not None:
+        return info[1]
+    if log is None:
+        return {}
+    asked: dict[str, JsonValue] = dict(log.reading.asked_args or {})
+    nested = asked.get("speculative_config")
+    for key, value in nested.items() if isinstance(nested, dict) else ():
+        asked[f"speculative_config.{key}"] = value
+    return {**asked, **(log.reading.server_args or {})}
+
+
+def _choose_launch(launches: list[_Launch], values: Mapping[str, JsonValue]) -> _Launch | None:
+    """The launch line of the server that the other files show; without them the last one that speculates."""
+    if not launches:
+        return None
+    ranked = [
+        (_agreement(one.asked.values, values), any(k.startswith("speculative_config") for k in one.asked.values),
+         *[-n for n in _preference(one.name)[:2]], index)
+        for index, one in enumerate(launches)
+    ]  # fmt: skip
+    return launches[max(ranked)[-1]]
+
+
+def _state(log: LogReading | None) -> State:
+    if log is None:
+        return "running"
+    if log.shutdown_line is not None or log.failure is not None:
+        return "down"
+    return "running" if log.ready_line is not None or log.decode or log.counts else "starting"
+
+
+def _version(
+    log: LogReading | None, launch: _Launch | None, texts: Mapping[str, str], skipped: set[str]
+) -> KnownVersion:
+    if log is not None and log.version is not None:
+        return KnownVersion(log.version, log.version_source)
+    for name, text in texts.items():
+        found = _version_answer(text)
+        if found is not None:
+            return KnownVersion(found, Source(where=name, key="version", quote=found))
+    tag = next((m for word in launch.command.wrapper if (m := _IMAGE_VERSION.search(word))), None) if launch else None
+    tag = tag or (_IMAGE_VERSION.search(launch.command.words[0]) if launch else None)
+    if tag is not None and launch is not None:
+        lines = launch.text.split("\n")
+        line = next((n for n, raw in enumerate(lines, start=1) if tag[0] in raw), launch.command.line)
+        source = Source(where=launch.name, line=line, quote=tag[0])
+        return KnownVersion(tag["version"], source, ("the version is the image tag's, not the server's word",))
+    return _stated(texts, skipped)
+
+
+def _version_answer(text: str) -> str | None:
+    """The version in an answer of /version."""
+    if len(text) > 200 or '"version"' not in text:
+        return None
+    try:
+        parsed = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    found = parsed.get("version") if isinstance(parsed, dict) and len(parsed) == 1 else None
+    return found if isinstance(found, str) and parse_version(found) is not None else None
+
+
+def _stated(texts: Mapping[str, str], skipped: set[str]) -> KnownVersion:
+    """A version that somebody wrote down (a note, a package list), if there is exactly one."""
+    found: dict[str, Source] = {}
+    for name, text in texts.items():
+        if name in skipped or len(text) > _MAX_NOTE or text.lstrip()[:1] in ("{", "["):
+            continue
+        for number, line in enumerate(text.split("\n"), start=1):
+            for match in _STATED.finditer(line[:2000]) if "vllm" in line.lower() else ():
+                if parse_version(match["version"]) is not None:
+                    found.setdefault(match["version"], Source(where=name, line=number, quote=match[0].strip()))
+    if len(found) != 1:
+        return KnownVersion()
+    text, source = next(iter(found.items()))
+    return KnownVersion(text, source, ("the version was written down by somebody, not by the server",))
+
+
+def _configs(texts: Mapping[str, str]) -> tuple[dict[str, JsonValue] | None, dict[str, JsonValue] | None]:
+    """The target's and the draft's config.json: by folder or file name, else by what the draft's class shows."""
+    target: dict[str, JsonValue] | None = None
+    draft: dict[str, JsonValue] | None = None
+    for name in sorted(texts, key=lambda n: (_preference(n), len(n))):
+        text = texts[name]
+        if text.lstrip()[:1] != "{" or not ('"architectures"' in text or '"model_type"' in text):
+            continue
+        try:
+            parsed = json.loads(text)
+        except (ValueError, RecursionError):
+            continue
+        if not isinstance(parsed, dict) or "vllm_config" in parsed:
+            continue
+        classes = str(parsed.get("architectures")) + str(parsed.get("model_type"))
+        heads = re.search(r"[Ee]agle|NextN|MTP|Speculator|DFlash|DSpark|Medusa", classes) is not None
+        is_draft = heads or "draft" in name.lower() or "draft_vocab_size" in parsed or "eagle_config" in parsed
+        beside = PurePosixPath(name).name == "config.json" and any("target" in other.lower() for other in texts)
+        if "target" in name.lower() or not (is_draft or beside):
+            target = target or parsed
+        else:
+            draft = draft or parsed
+    return target, draft
+
+
+def _source_of(launch: _Launch, key: str) -> Source | None:
+    """Where in the file an argument was asked for: the line that holds its flag."""
+    words = launch.asked.words.get(key)
+    if not words:
+        return None
+    lines = launch.text.split("\n")
+    for number in range(launch.command.line, min(launch.command.last_line, len(lines)) + 1):
+        at = lines[number - 1].find(words[0])
+        if at >= 0:
+            quote = lines[number - 1][at:].rstrip("\\ \r")[:200]
+            return Source(where=launch.name, line=number, key=key, quote=quote)
+    return Source(where=launch.name, line=launch.command.line, key=key)
+
+
+def view_from_files(texts: Mapping[str, str]) -> ServerView | None:
+    """The server that these files tell of, None if none of them is vLLM's."""
+    logs = _logs(texts)
+    infos = _infos(texts)
+    skipped = {log.name for log in logs}
+    launches = _launches(texts, skipped)
+    log = next((one for one in logs if one.reading.counts is not None), logs[0]) if logs else None
+    info = infos[0] if infos else None
+    counts = lifetime_counts(texts)
+    if log is None and info is None and not launches:
+        return None
+    launch = _choose_launch(launches, _values(log, info))
+    reading = log.reading if log is not None else None
+    settings = Settings.of_info(info[1], info[0]) if info is not None else None
+    if settings is None and log is not None:
+        settings = settings_of_log(log.reading, log.text)
+    target, draft = _configs(texts)
+    asked_source = Source(where=launch.name, line=launch.command.line) if launch is not None else None
+    return build_view(
+        Parts(
+            state=_state(reading),
+            asked=launch.asked if launch is not None else None,
+            asked_source=asked_source,
+            cite_asked=(lambda key: _source_of(launch, key)) if launch is not None else (lambda _key: None),
+            asked_complete=launch is None or not (launch.asked.open or "config" in launch.asked.values),
+            settings=settings,
+            log=reading,
+            log_text=log.text if log is not None else "",
+            log_path=log.name if log is not None else None,
+            version=_version(reading, launch, texts, skipped),
+            argv=redact_argv(launch.command.words) if launch is not None else (),
+            env=launch.command.env if launch is not None else {},
+            target_config=target,
+            draft_config=draft,
+            counts=counts,
+        )
+    )

