@@ -106,7 +106,7 @@ def _by_failed_launch(ledger: Ledger, hypothesis: Hypothesis, at: float) -> ev.H
         if launch.outcome.status in ("failed", "timeout"):
             because = f"the launch did not come up: {launch.outcome.reason}"
             return _close(hypothesis, Status.PARKED, because, (launch.evidence,), at)
-        same = _same_software(ledger, launch.software)
+        same = _same_software(ledger, launch.software, whole=launch.change.image is not None)
         if launch.change.other_software and same:
             because = f"the launch came up with the engine that was found ({same})"
             return _close(hypothesis, Status.PARKED, because, (launch.evidence,), at)
@@ -116,11 +116,15 @@ def _by_failed_launch(ledger: Ledger, hypothesis: Hypothesis, at: float) -> ev.H
     return None
 
 
-def _same_software(ledger: Ledger, software: Mapping[str, str]) -> str:
-    """The engine's version and commit where another installation turned out to hold the same one; else nothing."""
+def _same_software(ledger: Ledger, software: Mapping[str, str], *, whole: bool) -> str:
+    """The engine's version and commit where another installation turned out to hold the same one; else nothing.
+
+    `whole`: its other packages are another's too, as in another image, and count as well.
+    """
     found = ledger.measured("original")
     engine = {key: value for key, value in software.items() if key == "engine.version" or " at " in value}
-    if found is None or any(found.fingerprint.get(key) != value for key, value in engine.items()):
+    counted = software if whole else engine
+    if found is None or any(found.fingerprint.get(key) != value for key, value in counted.items()):
         return ""
     return ", ".join(engine.values()) or "nothing tells its version"
 

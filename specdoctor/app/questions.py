@@ -63,6 +63,10 @@ def changed_line(run: Run, change: LaunchChange) -> str:
 def _difference(change: LaunchChange) -> str:
     parts = [" ".join((flag, *values)) for flag, values in sorted(change.set_flags.items())]
     parts += [f"without {flag}" for flag in sorted(change.remove_flags)]
+    parts += [f"{new} instead of {old}" for old, new in sorted(change.words.items())]
+    parts += [f"{name}={value}" for name, value in sorted(change.set_env.items())]
+    parts += [f"without {name}" for name in sorted(change.remove_env)]
+    parts += [f"in a container of {change.image}"] if change.image is not None else []
     return ", ".join(parts) or "no change"
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import PurePosixPath
 from typing import Self
 
-from pydantic import model_validator
+from pydantic import Field, model_validator
 
 from specdoctor.core.launch import LaunchChange
 from specdoctor.core.model import Frozen
@@ -13,33 +13,40 @@ from specdoctor.core.model import Frozen
 SOURCE_FOLDERS = ("python", "")
 """Where a checkout keeps its packages: SGLang's below `python`, others at its top."""
 
+IMAGE = r"^[A-Za-z0-9][A-Za-z0-9._:/@-]*$"
+"""A name with tag, a digest or an id, as docker and podman take them; never an option."""
+
 
 class OtherInstall(Frozen):
     """An engine to be measured against the one that runs: another commit, version or build, on the same host.
 
     `venv` is a virtual environment that holds it; `checkout` a source folder that is imported before what is installed,
-    with the kernels of the present environment. One of the two.
+    with the kernels of the present environment; `image` an image of docker or podman, by tag or id, that lies on the
+    host already, for a server that they keep. One of the three.
     """
 
     label: str = "other install"
     venv: str | None = None
     checkout: str | None = None
+    image: str | None = Field(default=None, pattern=IMAGE)
 
     @model_validator(mode="after")
     def _one_place(self) -> Self:
-        if (self.venv is None) == (self.checkout is None):
-            raise ValueError("name one of venv and checkout")
-        place = self.venv or self.checkout or ""
-        if not place.startswith("/"):
+        if sum(place is not None for place in (self.venv, self.checkout, self.image)) != 1:
+            raise ValueError("name one of venv, checkout and image")
+        place = self.venv or self.checkout
+        if place is not None and not place.startswith("/"):
             raise ValueError(f"{place!r} is not an absolute path on the host")
         return self
 
 
 def install_change(other: OtherInstall, *, argv: tuple[str, ...], env: dict[str, str]) -> LaunchChange:
-    """The launch from the other installation: same arguments, another interpreter or another import path.
+    """The launch from the other installation: same arguments, another interpreter, import path or image.
 
     `argv` is the running command line; `env` what is known of its environment.
     """
+    if other.image is not None:
+        return LaunchChange(label=other.label, image=other.image)
     if other.checkout is not None:
         root = other.checkout.rstrip("/")
         folders = [f"{root}/{name}".rstrip("/") for name in SOURCE_FOLDERS]

@@ -25,7 +25,8 @@ class LaunchChange(Frozen):
     """A difference against the ORIGINAL launch line: flags (with dashes) to set or remove, environment likewise.
 
     `set_flags` maps a flag to its values (empty tuple: a switch without value). `words` replaces words before the
-    flags, as they stand: the interpreter of another installation. The empty change is the original.
+    flags, as they stand: the interpreter of another installation. `image`: the container is made from this one. The
+    empty change is the original.
     """
 
     label: str
@@ -35,10 +36,12 @@ class LaunchChange(Frozen):
     switches: tuple[str, ...] = ()
     set_env: dict[str, str] = Field(default_factory=dict)
     remove_env: tuple[str, ...] = ()
+    image: str | None = None
 
     @property
     def is_original(self) -> bool:
-        return not (self.words or self.set_flags or self.remove_flags or self.set_env or self.remove_env)
+        changed = (self.words, self.set_flags, self.remove_flags, self.set_env, self.remove_env, self.image)
+        return not any(changed)
 
     @property
     def repeats(self) -> bool:
@@ -48,7 +51,7 @@ class LaunchChange(Frozen):
     @property
     def other_software(self) -> bool:
         """Whether it runs the server from another installation."""
-        return bool(self.words) or "PYTHONPATH" in self.set_env
+        return bool(self.words) or self.image is not None or "PYTHONPATH" in self.set_env
 
     @property
     def key(self) -> str:
@@ -57,6 +60,7 @@ class LaunchChange(Frozen):
         parts += [f"{f}={' '.join(v)}" for f, v in sorted(self.set_flags.items())]
         parts += [f"-{f}" for f in sorted(self.remove_flags)]
         parts += [f"{k}:={v}" for k, v in sorted(self.set_env.items())] + [f"-{k}:" for k in sorted(self.remove_env)]
+        parts += [f"image={self.image}"] if self.image is not None else []
         return "; ".join(parts) or "original"
 
 

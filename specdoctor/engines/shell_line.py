@@ -28,7 +28,8 @@ def _quoted(word: str, variable: str) -> str:
 
 def shell_line(argv: Sequence[str], change: LaunchChange, *, flags_from: int, prefix: str) -> str:
     """`argv` (already changed and redacted) with the environment of `change`: variables that it sets stand before the
-    command, those it removes as `env -u NAME`. Flags begin at `flags_from`; `prefix` begins the names of variables.
+    command, those it removes as `env -u NAME`; another image is named in a comment. Flags begin at `flags_from`;
+    `prefix` begins the names of variables.
     """
     parts: list[str] = []
     if change.remove_env:
@@ -42,4 +43,5 @@ def shell_line(argv: Sequence[str], change: LaunchChange, *, flags_from: int, pr
             parts.append(f"{flag}={_quoted(value, _variable(flag, prefix))}" if masked else shlex.quote(word))
         else:
             parts.append(_quoted(word, _variable(flag, prefix)))
+    parts += [f"# in a container of {change.image}"] if change.image is not None else []
     return " ".join(parts)

@@ -75,7 +75,7 @@ def hand(keeper: Keeper, wanted: Wanted) -> ByHand:
     back = f"{tool} rm -f {name}-test && {tool} start {name}"
     gone = "stopping it removes it (--rm): keep the command that started it; here:" if known.get("removed") else ""
     return ByHand(
-        start=f"{tool} stop -t 60 {name} && {run} {known.get('image')} {' '.join(quoted)}",
+        start=f"{tool} stop -t 60 {name} && {run} {wanted.change.image or known.get('image')} {' '.join(quoted)}",
         back=f"{tool} rm -f {name}-test, then the command that started it" if gone else back,
         first=gone,
     )

@@ -16,6 +16,8 @@ from typing import Any
 from specdoctor.lab.keeper import Record, all_records, is_kept, is_up, new_record, write_record
 
 FIRST_DELAY_S = 0.1
+IMAGE_VARIABLE = "LAB_IMAGE"
+"""Plumbing by which a practice server knows the image that it runs from."""
 PLUMBING = ("LAB_", "HOST_", "PYTHONPATH", "VIRTUAL_ENV")
 """Variables by which the practice host itself works: present in every process, shown by no tool."""
 
@@ -99,7 +101,7 @@ def create_container(
     record = new_record(
         identity,
         argv=words,
-        env={**runtime, **own, **plumbing(base_env)},
+        env={**runtime, **own, **plumbing(base_env), IMAGE_VARIABLE: image_facts["id"]},
         cwd=cwd,
         policy=policy,
         delay_s=FIRST_DELAY_S,

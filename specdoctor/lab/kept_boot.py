@@ -68,12 +68,14 @@ def prepare_keeper(host: PracticeHost) -> None:
     keeper = host.world.keeper
     known = {}
     if isinstance(keeper, ContainerKeeper):
-        known[keeper.image] = {
-            "id": image_id(keeper.image),
-            "env": keeper.image_env,
-            "entrypoint": list(keeper.entrypoint),
-            "workdir": host.expand(host.world.launch.cwd),
-        }
+        envs = {keeper.image: keeper.image_env, **{other.image: other.env for other in keeper.other_images}}
+        for name, env in envs.items():
+            known[name] = {
+                "id": image_id(name),
+                "env": env,
+                "entrypoint": list(keeper.entrypoint),
+                "workdir": host.expand(host.world.launch.cwd),
+            }
     (host.state_dir / "images.json").write_text(json.dumps(known), encoding="utf-8")
     (host.state_dir / "files/run/systemd/system").mkdir(parents=True, exist_ok=True)
     (host.state_dir / "etc/systemd/system").mkdir(parents=True, exist_ok=True)

@@ -19,6 +19,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from specdoctor.lab.containers import IMAGE_VARIABLE, image_id
 from specdoctor.lab.cpu_shares import format_list
 from specdoctor.lab.engine_core import EngineCore, resolve
 from specdoctor.lab.engine_types import Exit, Occupancy, Resolved, StartupFailure, StartupStep
@@ -39,6 +40,7 @@ from specdoctor.lab.step_loop import Clock, StepLoop
 from specdoctor.lab.tensors import scan_models
 from specdoctor.lab.time_scale import scaled
 from specdoctor.lab.world import World
+from specdoctor.lab.world_keeper import ContainerKeeper
 
 LOOPBACK = "127.0.0.1"
 SWITCH_INTERVAL_S = 0.0005
@@ -52,6 +54,19 @@ def load_world(state: Path) -> World:
     facts = read_world(state)
     blank = {"ask": {"symptom": ""}, "truth": {"verdict": "not-enough-evidence"}}
     return World.model_validate({**facts, **blank})
+
+
+def in_image(world: World, identity: str | None) -> World:
+    """The world as a server in a container of this image finds it: another engine, other times."""
+    keeper = world.keeper
+    others = keeper.other_images if isinstance(keeper, ContainerKeeper) else ()
+    other = next((each for each in others if image_id(each.image) == identity), None)
+    if other is None:
+        return world
+    own = world.physics
+    factors = {"host_factor": own.host_factor * other.host_factor, "gpu_factor": own.gpu_factor * other.gpu_factor}
+    engine = world.engine.model_copy(update={"version": other.version})
+    return world.model_copy(update={"engine": engine, "physics": own.model_copy(update=factors)})
 
 
 def main(state_text: str) -> int:
@@ -120,7 +135,7 @@ class _Server:
         self._state = state
         self._argv = argv
         self._scale = time_scale(state)
-        world = load_world(state)
+        world = in_image(load_world(state), os.environ.get(IMAGE_VARIABLE))
         cpus = format_list(os.sched_getaffinity(0))
         self._world = scaled(placed(world, cpus=cpus, memory=policy_of(state, os.getpid())), self._scale)
         self._clock = Clock()

@@ -27,6 +27,16 @@ class Mount(Frozen):
     read_only: bool = False
 
 
+class OtherImage(Frozen):
+    """A further image on the host: the engine in it, and factors on the times of a server that runs from it."""
+
+    image: str
+    version: str
+    env: dict[str, str] = Field(default_factory=dict)
+    host_factor: float = 1.0
+    gpu_factor: float = 1.0
+
+
 class ContainerKeeper(Frozen):
     """A container of docker or podman. `restart_policy` as it is typed: no, always, unless-stopped, on-failure[:N]."""
 
@@ -45,6 +55,7 @@ class ContainerKeeper(Frozen):
     ulimits: dict[str, str] = Field(default_factory=dict)
     cap_add: tuple[str, ...] = ()
     image_env: dict[str, str] = Field(default_factory=dict)
+    other_images: tuple[OtherImage, ...] = ()
     start_s: float = 2.0
     access: Access = "login"
 

@@ -37,9 +37,13 @@ def baseline_change(briefing: Briefing) -> LaunchChange | None:
 
 
 def other_install_change(briefing: Briefing) -> LaunchChange | None:
-    """The launch from the other installation that the target file names; None without one."""
+    """The launch from the other installation that the target file names; None without one, and where the server is in
+    no container that could be made from another image.
+    """
     scene, other = briefing.scene, briefing.ledger.settings.other_install
     if scene is None or other is None or not scene.view.argv:
+        return None
+    if other.image is not None and scene.view.keeper.through.kind not in ("docker", "podman"):
         return None
     return install_change(other, argv=scene.view.argv, env=scene.view.env)
 

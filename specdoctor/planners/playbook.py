@@ -241,6 +241,8 @@ def _values(value: str | int | float | tuple[str | int | float, ...] | None) -> 
 
 def _why_not(step: RelaunchStep, briefing: Briefing) -> str:
     if step.change.other_install:
+        if briefing.ledger.settings.other_install is not None:
+            return "another image takes a server that docker or podman keeps and that may be restarted"
         return "the targets file names no other_install"
     if step.change.undo is not None:
         return f"no check found {step.change.undo} with a change that undoes it"

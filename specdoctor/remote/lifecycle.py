@@ -68,6 +68,7 @@ def begin(order: Dict[str, Any]) -> Dict[str, Any]:
         obstructed = driver.obstacles(record)
         if obstructed:
             raise Refusal("no-way-back", "the server could not be put back: " + "; ".join(obstructed))
+    driver_of(record).admit(order["change"])
     folder = make_run(order["run"])
     lock = take_port(folder, record)
     try:

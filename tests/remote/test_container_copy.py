@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -154,3 +156,64 @@ def test_only_what_label_and_id_prove_is_ours() -> None:
     for identity, wrong in ((ID, labels), ("cd" * 32, {**labels, "specdoctor.run": "other"}), ("cd" * 32, {})):
         with pytest.raises(driver.Refusal, match="not made by this run"):
             docker.proved_sibling({"Id": identity, "Config": {"Labels": wrong}}, record)
+
+
+OLD, NEW = "sha256:" + "a" * 64, "sha256:" + "b" * 64
+
+
+class Told(driver.Docker):  # type: ignore[misc, name-defined]  # made from the joined program
+    """docker with two images, whose orders are noted."""
+
+    def __init__(self) -> None:
+        super().__init__({"kind": "docker", "name": ID})
+        self.orders: list[tuple[str, ...]] = []
+
+    def tool(self, *words: str, **limits: float) -> str:
+        self.orders.append(words)
+        if words[:2] == ("image", "inspect"):
+            known = {OLD: OLD, "sglang:v2": NEW}
+            if words[2] not in known:
+                raise driver.Refusal("keeper-refused", f"No such image: {words[2]}")
+            env = ["PATH=/old", "CUDA=12"] if words[2] == OLD else ["PATH=/new"]
+            return json.dumps([{"Id": known[words[2]], "Config": {"Env": env}}])
+        if words[0] == "create":
+            place = next(word for word in words if word.startswith("--env-file="))
+            self.env = Path(place.partition("=")[2]).read_text().splitlines()
+        return "cd" * 32
+
+
+def sibling_of(docker: Told, folder: Path, change: dict[str, Any]) -> tuple[str, ...]:
+    pairs = ["PATH=/old", "CUDA=12", "HF_HOME=/cache"]
+    inspect = {"Id": ID, "Name": "/prod", "Path": "python3", "Args": ["-m", "sglang"], "Image": OLD}
+    record = {"inspect": {**inspect, "Config": {"Env": pairs}}, "argv": ["python3", "-m", "sglang"]}
+    start = driver.Start(
+        run="r1", action="a1", changed=True, change={"set_env": {}, "remove_env": [], **change},
+        argv=["python3", "-m", "sglang"], env={}, folder=str(folder), log="", beside="",
+    )  # fmt: skip
+    docker.make_sibling(record, start)
+    return docker.orders[-1]
+
+
+def test_a_sibling_of_another_image_leaves_the_old_images_environment_behind(tmp_path: Path) -> None:
+    docker = Told()
+    made = sibling_of(docker, tmp_path, {"image": "sglang:v2"})
+    assert NEW in made
+    assert OLD not in made
+    assert docker.env == ["HF_HOME=/cache"]
+    same = Told()
+    assert OLD in sibling_of(same, tmp_path, {})
+    assert same.env == ["PATH=/old", "CUDA=12", "HF_HOME=/cache"]
+
+
+@pytest.mark.parametrize("name", ["sglang:v3", "--privileged", "a b", "$(touch x)", "a\nb"])
+def test_an_image_that_is_not_here_is_refused_before_anything_else(name: str) -> None:
+    docker = Told()
+    with pytest.raises(driver.Refusal, match="No such image|cannot be the name"):
+        docker.admit({"image": name})
+    assert not any(order[0] in ("stop", "create", "pull") for order in docker.orders)
+
+
+def test_what_no_container_keeps_takes_no_other_image() -> None:
+    with pytest.raises(driver.Refusal, match="no container keeps the server"):
+        driver.Plain({"kind": "plain"}).admit({"image": "sglang:v2"})
+    driver.Plain({"kind": "plain"}).admit({})

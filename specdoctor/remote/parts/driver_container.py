@@ -19,6 +19,7 @@ from specdoctor.remote.parts.redaction import mask_argv, mask_env
 from specdoctor.remote.parts.way_back import record_server, unreadable_parts
 
 CONTAINER_NAME = re.compile(r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,200}$")
+IMAGE_NAME = re.compile(r"^[A-Za-z0-9][A-Za-z0-9._:/@-]{0,300}$")
 IMAGE_ID = re.compile(r"^(?:sha256:)?[0-9a-f]{12,64}$")
 LABEL_RUN, LABEL_OF, LABEL_ACTION = "specdoctor.run", "specdoctor.of", "specdoctor.action"
 FOREIGN_LABELS = {
@@ -83,6 +84,19 @@ class Docker(Kept):
         lost = create_options(inspect).lost
         if lost:
             found.append("a container like it cannot be made: nothing says %s" % ", ".join(lost))
+        return found
+
+    def admit(self, change: Dict[str, Any]) -> None:
+        """The image of another installation must lie here: nothing is pulled."""
+        if change.get("image"):
+            self.image(str(change["image"]))
+
+    def image(self, name: str) -> Dict[str, Any]:
+        """What the engine says of an image. Raises Refusal."""
+        if not IMAGE_NAME.match(name):
+            raise Refusal("bad-image", "%r cannot be the name of an image" % name)
+        text = self.tool("image", "inspect", name)
+        found: Dict[str, Any] = json.loads(text)[0]
         return found
 
     def remarks(self, record: Dict[str, Any]) -> List[str]:
@@ -192,7 +206,12 @@ class Docker(Kept):
         inspect = record["inspect"]
         head, taken = self.command_before(record) or ([], 0)
         words = replaced(head, start.change) + start.argv[taken:]
-        env, lost = env_lines(list((inspect.get("Config") or {}).get("Env") or []), start.change)
+        image, pairs = str(inspect["Image"]), list((inspect.get("Config") or {}).get("Env") or [])
+        if start.change.get("image"):
+            built_in = (self.image(image).get("Config") or {}).get("Env") or []
+            pairs = [pair for pair in pairs if pair not in built_in]
+            image = str(self.image(str(start.change["image"]))["Id"])
+        env, lost = env_lines(pairs, start.change)
         if lost:
             raise Refusal("not-copied", "the container's environment cannot be said: %s" % ", ".join(lost))
         path = "%s/env-%s" % (start.folder, start.action)
@@ -201,7 +220,6 @@ class Docker(Kept):
         labels = {LABEL_RUN: start.run, LABEL_OF: inspect["Id"], LABEL_ACTION: start.action}
         options = create_options(inspect).options + ["--label=%s=%s" % pair for pair in sorted(labels.items())]
         options += ["--name=specdoctor-%s-%s" % (start.run, start.action), "--env-file=" + path]
-        image = str(inspect["Image"])
         if not IMAGE_ID.match(image):
             raise Refusal("not-copied", "the image %r of the container is no id" % image)
         try:

@@ -5,6 +5,7 @@ A driver knows how to deal with one kind of keeper. The worker decides when; the
 
 from typing import Any, Callable, Dict, List, NamedTuple, Optional, Set, Tuple
 
+from specdoctor.remote.parts.answer import Refusal
 from specdoctor.remote.parts.keeper_tools import LogCopy
 from specdoctor.remote.parts.procfs import all_stats, argv_of, tree_of
 from specdoctor.remote.parts.starting import Prepared, original_streams, own_log_streams
@@ -67,6 +68,11 @@ class Plain:
     def holds(self, record: Dict[str, Any]) -> bool:
         """Whether the keeper has something up, or about to come up, even where no process of the server was found."""
         return False
+
+    def admit(self, change: Dict[str, Any]) -> None:
+        """Raises Refusal for a change that cannot be made here, while nothing is stopped yet."""
+        if change.get("image"):
+            raise Refusal("no-container", "no container keeps the server, so no other image can be tried")
 
     def remarks(self, record: Dict[str, Any]) -> List[str]:
         """What a restart does beside ending and starting the server."""
