@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from specdoctor.cli import options as opt
+from specdoctor.cli.bench_progress import BlockProgress
 from specdoctor.cli.output import print_json, print_text, say, width
 from specdoctor.core.errors import (
     EXIT_INCONCLUSIVE,
@@ -21,7 +22,6 @@ from specdoctor.core.errors import (
 
 if TYPE_CHECKING:
     from specdoctor.app.benching import BenchSettings, Block, Duel, LoadResult, Side
-    from specdoctor.core.operations import Progress
 
 WATCH_S = 2.0
 MOST_ARM_BLOCKS = 12
@@ -175,20 +175,20 @@ def _refuse_traffic(sides: list[Side], with_traffic: bool) -> None:
             )
 
 
-def _progress(_: Progress) -> None:
-    """Blocks are told one by one; requests inside are not."""
-
-
 def _one(side: Side, settings: BenchSettings, *, as_json: bool) -> None:
     from specdoctor.app.benching import bench_blocks, results
 
     done: list[Block] = []
     interrupted = False
+    told = BlockProgress()
     try:
-        for block in bench_blocks(side, settings, on_block=say, on_progress=_progress):
+        for block in bench_blocks(side, settings, on_block=told.block, on_progress=told.step):
             done.append(block)  # noqa: PERF402  # those that had ended count when the next one is interrupted
     except KeyboardInterrupt:
         interrupted = True
+    finally:
+        told.end()
+    if interrupted:
         say(f"interrupted: the block that was being measured is not counted; {len(done)} had ended before")
     if done:
         found = results(done)
@@ -234,9 +234,14 @@ def _two(first: Side, second: Side, settings: BenchSettings, *, as_json: bool) -
     from specdoctor.app.benching import duel
 
     most = max(3, min(settings.blocks if settings.blocks > 1 else 8, MOST_ARM_BLOCKS))
-    duels = [
-        duel((first, second), settings, load, most=most, on_block=say, on_progress=_progress) for load in settings.loads
-    ]
+    told = BlockProgress()
+    try:
+        duels = [
+            duel((first, second), settings, load, most=most, on_block=told.block, on_progress=told.step)
+            for load in settings.loads
+        ]
+    finally:
+        told.end()
     if as_json:
         rows = [_duel_document(found) for found in duels]
         targets = [first.label, second.label]

@@ -31,13 +31,17 @@ class SnapshotRequest(Frozen):
 
 
 class Progress(Frozen):
-    """One step of a long operation: a phase in few words, done of total (in `unit`) and seconds left where known."""
+    """One step of a long operation: a phase in few words, done of total (in `unit`) and seconds left where known.
+
+    `tok_s`: tokens of the requests that have ended, over the time of the phase so far.
+    """
 
     phase: str
     done: float | None = None
     total: float | None = None
     unit: str = ""
     eta_s: float | None = None
+    tok_s: float | None = None
 
 
 OnProgress = Callable[[Progress], None]

@@ -113,8 +113,11 @@ class Job:
 
 
 def _progress(state: Document, passed_s: float) -> Progress:
-    done, total = state.get("done"), state.get("total")
+    """How far the present stage is; the time left by its own pace where the host tells that, else by `passed_s`."""
+    done, total, own_s, tokens = (state.get(key) for key in ("done", "total", "passed_s", "tokens"))
     if not isinstance(done, int) or not isinstance(total, int) or not total:
         return Progress(phase=str(state.get("stage")))
-    left = (total - done) * passed_s / done if done else None
-    return Progress(phase=str(state.get("stage")), done=float(done), total=float(total), eta_s=left)
+    stage_s = own_s if isinstance(own_s, float) and own_s > 0.0 else None
+    left = (total - done) * (stage_s or passed_s) / done if done else None
+    speed = tokens / stage_s if isinstance(tokens, float) and tokens and stage_s is not None else None
+    return Progress(phase=str(state.get("stage")), done=float(done), total=float(total), eta_s=left, tok_s=speed)

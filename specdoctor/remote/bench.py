@@ -56,8 +56,8 @@ def begin(folder: str, params: Dict[str, Any], server: ProvedServer) -> None:
         raise Refusal("no-worker", "no process could be started on the host for the benchmark; no request was sent")
 
 
-def told(state: Dict[str, Any], stage: str, done: int, total: int) -> Dict[str, Any]:
-    return dict(state, stage=stage, done=done, total=total)
+def told(state: Dict[str, Any], stage: str, done: int, total: int, passed_s: float, tokens: float) -> Dict[str, Any]:
+    return dict(state, stage=stage, done=done, total=total, passed_s=passed_s, tokens=tokens)
 
 
 def carried_out(params: Dict[str, Any], server: ProvedServer, beat: Any) -> Dict[str, Any]:

@@ -263,12 +263,14 @@ def _progress_line(picture: Picture, step: Step | None, now: float, width: int) 
 
 
 def progress_parts(progress: Progress, *, age_s: float = 0.0) -> list[str]:
-    """Phase, how much of how much, and the time left, as far as they are known."""
+    """Phase, how much of how much, how fast, and the time left, as far as they are known."""
     parts = [progress.phase]
     if progress.done is not None:
         unit = f" {progress.unit}" if progress.unit else ""
         total = f" of {amount(progress.total)}{unit}" if progress.total is not None else f"{unit} so far"
         parts.append(f"{amount(progress.done)}{total}")
+    if progress.tok_s is not None:
+        parts.append(f"{progress.tok_s:.4g} tok/s so far")
     if progress.eta_s is not None:
         left = progress.eta_s - age_s
         words = f"{max(round(left), 1)} s" if left < 59.5 else clock(round(left))

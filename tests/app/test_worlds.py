@@ -21,6 +21,7 @@ from tests.app.investigating import Scripted, run_of, settings_for, simulated
 DOWN = {"server-down"}
 LIKE_ANOTHER = (
     "in-docker",
+    "image-regression",
     "under-systemd",
     "in-slurm",
     "in-kubernetes",

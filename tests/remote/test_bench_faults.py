@@ -127,7 +127,7 @@ def plan(**changes: Any) -> dict[str, Any]:
 def bench_of(server: Misbehaving, **changes: Any) -> Any:
     pid = os.getpid()
     proved = LOAD.ProvedServer(pid, start_ticks(pid), LOAD.Endpoint("127.0.0.1", server.port, False, ()), [])
-    return LOAD.Bench(plan(**changes), proved, {}, lambda stage, done, total: None)
+    return LOAD.Bench(plan(**changes), proved, {}, lambda *told: None)
 
 
 def measured(bench: Any) -> BenchRecord:

@@ -208,7 +208,7 @@ def test_a_sibling_of_another_image_leaves_the_old_images_environment_behind(tmp
 @pytest.mark.parametrize("name", ["sglang:v3", "--privileged", "a b", "$(touch x)", "a\nb"])
 def test_an_image_that_is_not_here_is_refused_before_anything_else(name: str) -> None:
     docker = Told()
-    with pytest.raises(driver.Refusal, match="No such image|cannot be the name"):
+    with pytest.raises(driver.Refusal, match=r"No such image|cannot be the name"):
         docker.admit({"image": name})
     assert not any(order[0] in ("stop", "create", "pull") for order in docker.orders)
 

@@ -34,7 +34,7 @@ DRIFT = 0.05
 REFUSED_EXTRA = ("http 400", "http 422")
 SCRAPED = ("spec", "draft", "generation_tokens_total", "num_requests_total", "request_success_total", "running")
 SCRAPE_LIMIT = 1 << 17
-Tell = Callable[[str, int, int], None]
+Tell = Callable[[str, int, int, float, float], None]
 
 
 class Stage:
@@ -44,6 +44,8 @@ class Stage:
         self.total = total
         self.due = due
         self.closed = closed
+        self.begun = time.monotonic()
+        self.tokens = 0
         self.sent = 0
         self.late_s = 0.0
         self.fruitless = 0
@@ -82,7 +84,10 @@ def step_of(record: Dict[str, Any]) -> Optional[float]:
 
 
 class Bench:
-    """One plan being carried out against one proved server. `beat` is told stage, done and total all the time."""
+    """One plan being carried out against one proved server.
+
+    `beat` is told all the time: stage, done, total, seconds of the stage, and tokens of the requests that ended well.
+    """
 
     def __init__(self, plan: Dict[str, Any], server: ProvedServer, extra: Dict[str, Any], beat: Tell) -> None:
         self.beat = beat
@@ -108,7 +113,7 @@ class Bench:
                 self._send_due(run, stage, first, waiting)
                 now = time.monotonic()
                 if now - told_at >= BEAT_S:
-                    self.beat(stage, len(run.records), total)
+                    self._tell(stage, run)
                     told_at = now
                 for key, _ in waiting.select(self._pause_s(run, now)):
                     self._step(run, key.data, waiting)
@@ -116,9 +121,12 @@ class Bench:
             for request in list(run.open):
                 request.give_up(stopped=True)
                 self._finish(run, request, waiting)
-        self.beat(stage, len(run.records), total)
+        self._tell(stage, run)
         self.late_s = run.late_s
         return sorted(run.records, key=lambda record: float(record["t_send"]))
+
+    def _tell(self, stage: str, run: Stage) -> None:
+        self.beat(stage, len(run.records), run.total, time.monotonic() - run.begun, float(run.tokens))
 
     def _pause_s(self, run: Stage, now: float) -> float:
         next_due = run.due[0] if run.due and run.sent < run.total and len(run.open) < MOST_OPEN else now + BEAT_S
@@ -177,6 +185,7 @@ class Bench:
         del run.open[request]
         record = request.record()
         run.records.append(record)
+        run.tokens += int(record.get("completion_tokens") or 0) if record["ok"] else 0
         if run.closed:  # the client sends its next one, a while later where it was refused
             at_once = record["ok"] or str(record["error"]).startswith("timeout")
             heapq.heappush(run.due, time.monotonic() + (0.0 if at_once else BACK_OFF_S))
@@ -238,7 +247,7 @@ class Bench:
         reader.start()
         deadline = time.monotonic() + limit_s
         while reader.is_alive() and time.monotonic() < deadline and self.reason is None:
-            self.beat("own benchmark", 0, 1)
+            self.beat("own benchmark", 0, 1, 0.0, 0.0)
             reader.join(BEAT_S)
         if reader.is_alive():
             os.killpg(process.pid, signal.SIGKILL)

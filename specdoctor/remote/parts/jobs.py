@@ -43,6 +43,7 @@ def job_told(folder: str, action: str) -> Dict[str, Any]:
     if state is None:
         raise Refusal("unknown-action", "nothing is known here of benchmark %s" % action, "begin it again")
     answer = {key: state[key] for key in ("action", "stage", "done", "total", "outcome")}
+    answer.update({key: state[key] for key in ("passed_s", "tokens") if key in state})
     return dict(answer, runs=job_runs(state))
 
 
