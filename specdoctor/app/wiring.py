@@ -24,6 +24,8 @@ from specdoctor.drafter.source_rule import SourceRule, source_rule
 from specdoctor.drafter.trial import Trial, trial
 
 SCHEMA: Literal["specdoctor.wiring/1"] = "specdoctor.wiring/1"
+OWN_LAYERS = ("num_nextn_predict_layers", "mtp_num_hidden_layers", "num_mtp_modules")
+"""Keys by which a target says that it holds layers for multi-token prediction, served as its own drafter."""
 RECORD_BY_HAND = "write one: trained_on: [out(1), out(3), out(5)]"
 
 
@@ -102,6 +104,7 @@ def judge_wiring(
     """
     drafter = read_drafter(draft)
     base = read_target(target, tokens=drafter.vocabulary is not None)
+    _told_apart(drafter, base)
     if choice is not None and drafter.format == "gguf" and not ENGINES[choice.name].builds:
         raise UsageError(
             f"{drafter.config_file}: {ENGINES[choice.name].title} does not serve EAGLE-3 from a GGUF file",
@@ -110,6 +113,21 @@ def judge_wiring(
     rule = source_rule(source[1], source[0]) if source is not None else None
     pair = pair_of(drafter, base, training=training, choice=choice, method=method, source=rule, doubt=doubt)
     return document(pair, checks=checks, texts=dict([training] if training is not None else []))
+
+
+def _told_apart(draft: Checkpoint, target: Checkpoint) -> None:
+    """Raises UsageError where the two folders cannot be a drafter and its target: swapped, or one given twice."""
+    if target.is_eagle3:
+        raise UsageError(
+            f"{target.config_file}: this is a drafter (EAGLE-3), no target",
+            next_step="give the model that it drafts for as --target" if draft.is_eagle3 else "swap --draft and --target",
+        )
+    within = any(isinstance(n, int) and n > 0 for key in OWN_LAYERS if (n := target.config.get(key)) is not None)
+    if draft.config == target.config and not within:
+        raise UsageError(
+            f"{draft.config_file}: drafter and target are the same model, which has no layers for drafting of its own",
+            next_step="give the drafter's folder as --draft",
+        )
 
 
 def pair_of(

@@ -64,7 +64,8 @@ def wrap(text: str, width: int, *, cut_words: bool = False) -> list[str]:
 
 
 def labelled(label: str, text: str, *, label_width: int, width: int) -> list[str]:
-    """`label` in its own column, `text` wrapped beside it."""
+    """`label` in its own column, `text` wrapped beside it; a label as wide as its column keeps one space."""
+    label_width = max(label_width, width_of(label) + 1)
     beside = wrap(text, width - label_width)
     return [(pad(label, label_width) + beside[0]).rstrip(), *(" " * label_width + line for line in beside[1:])]
 

@@ -71,6 +71,28 @@ def test_verdicts_and_exit_codes(specdoctor: Command, words: tuple[str, ...], ve
 
 
 @pytest.mark.usefixtures("pair")
+@pytest.mark.parametrize(
+    ("draft", "target", "said"),
+    [
+        ("target", "head", "swap --draft and --target"),
+        ("head", "head", "give the model that it drafts for as --target"),
+        ("target", "target", "give the drafter's folder as --draft"),
+    ],
+)
+def test_folders_that_are_no_drafter_and_target(specdoctor: Command, draft: str, target: str, said: str) -> None:
+    result = specdoctor("wiring", "--draft", draft, "--target", target, *RECORD)
+    assert result.exit_code == 2
+    assert said in result.stderr
+
+
+@pytest.mark.usefixtures("pair")
+def test_a_target_with_layers_of_its_own_for_drafting_is_its_own_drafter(specdoctor: Command) -> None:
+    config = Path("target/config.json")
+    config.write_text(json.dumps({**json.loads(config.read_text()), "num_nextn_predict_layers": 1}))
+    assert specdoctor("wiring", "--draft", "target", "--target", "target").exit_code == 0
+
+
+@pytest.mark.usefixtures("pair")
 def test_the_table_for_people(specdoctor: Command) -> None:
     result = specdoctor(*PAIR, *RECORD, "--engine", "vllm", "--engine-version", "0.32.0", "--runner", "v2")
     assert result.exit_code == 0
