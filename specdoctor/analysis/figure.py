@@ -8,6 +8,7 @@ from specdoctor.core.errors import SpecdoctorError
 
 SHORTEST_CYCLE_MS = 0.1
 LONGEST_CYCLE_MS = 10_000.0
+GIVE = "give {} as it was measured"
 
 
 class FigureError(SpecdoctorError):
@@ -19,30 +20,28 @@ class FigureError(SpecdoctorError):
 def finite(name: str, value: float) -> float:
     """Return `value`. Raises FigureError for NaN and infinity."""
     if not math.isfinite(value):
-        raise FigureError(
-            f"{name} is {value}, not a number that can be used", next_step=f"look where {name} comes from"
-        )
+        raise FigureError(f"{name} is {value}, not a number that can be used", next_step=GIVE.format(name))
     return float(value)
 
 
 def positive(name: str, value: float) -> float:
     """Return `value` if it is above zero. Raises FigureError."""
     if finite(name, value) <= 0:
-        raise FigureError(f"{name} is {value:g}, expected more than 0", next_step=f"look where {name} comes from")
+        raise FigureError(f"{name} is {value:g}, expected more than 0", next_step=GIVE.format(name))
     return float(value)
 
 
 def not_negative(name: str, value: float) -> float:
     """Return `value` if it is zero or more. Raises FigureError."""
     if finite(name, value) < 0:
-        raise FigureError(f"{name} is {value:g}, expected 0 or more", next_step=f"look where {name} comes from")
+        raise FigureError(f"{name} is {value:g}, expected 0 or more", next_step=GIVE.format(name))
     return float(value)
 
 
 def fraction(name: str, value: float) -> float:
     """Return `value` if it lies in 0..1. Raises FigureError, naming percent as the likely slip."""
     if not 0.0 <= finite(name, value) <= 1.0:
-        hint = "give it as a fraction, not in percent" if 1.0 < value <= 100.0 else f"look where {name} comes from"
+        hint = "give it as a fraction, not in percent" if 1.0 < value <= 100.0 else GIVE.format(name)
         raise FigureError(f"{name} is {value:g}, expected a fraction between 0 and 1", next_step=hint)
     return float(value)
 

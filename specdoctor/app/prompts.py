@@ -76,7 +76,10 @@ def built_in(name: str = "mixed") -> PromptSet:
     """A prompt set that ships with specdoctor. Raises UsageError for an unknown name."""
     if name not in BUILT_IN:
         known = ", ".join(sorted(BUILT_IN))
-        raise UsageError(f"no built-in prompt set {name!r}", next_step=f"one of {known}, or a file with --prompts")
+        file = ", and no file of that name" if "." in name or "/" in name else ""
+        raise UsageError(
+            f"no built-in prompt set {name!r}{file}", next_step=f"one of {known}, or a file with --prompts"
+        )
     groups = BUILT_IN[name]
     longest = max(len(texts) for _, texts in groups)
     order = [(category, texts[i], i) for i in range(longest) for category, texts in groups if i < len(texts)]

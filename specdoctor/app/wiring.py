@@ -120,7 +120,9 @@ def _told_apart(draft: Checkpoint, target: Checkpoint) -> None:
     if target.is_eagle3:
         raise UsageError(
             f"{target.config_file}: this is a drafter (EAGLE-3), no target",
-            next_step="give the model that it drafts for as --target" if draft.is_eagle3 else "swap --draft and --target",
+            next_step="give the model that it drafts for as --target"
+            if draft.is_eagle3
+            else "swap --draft and --target",
         )
     within = any(isinstance(n, int) and n > 0 for key in OWN_LAYERS if (n := target.config.get(key)) is not None)
     if draft.config == target.config and not within:

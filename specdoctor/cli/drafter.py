@@ -87,7 +87,8 @@ def gap(
     \b
     Examples:
       specdoctor drafter gap --trained 0.747,0.67 --served 1:1.6 --served 15:1.9
-      specdoctor drafter gap --training-log train.log --served-positions 0.60,0.20,0.07
+      specdoctor drafter gap --training-log train.log \\
+        --served-positions 0.60,0.20,0.07
     """
     from specdoctor.analysis.figure import FigureError
     from specdoctor.analysis.offline_online import compared

@@ -66,10 +66,12 @@ def data(
 
     \b
     Examples:
-      specdoctor drafter data --samples 37000 --accept-length 2.0 --draft-steps 2 --to 500000
-      specdoctor drafter data --samples 37000 --accept-length 2.0 --draft-steps 2 --wished 2.6
-      specdoctor drafter data --samples 37000 --accept-length 2.0 --draft-steps 2 --to 74000 \\
-          --point 9250:1.82 --point 18500:1.91
+      specdoctor drafter data --samples 37000 --accept-length 2.0 \\
+        --draft-steps 2 --to 500000
+      specdoctor drafter data --samples 37000 --accept-length 2.0 \\
+        --draft-steps 2 --wished 2.6
+      specdoctor drafter data --samples 37000 --accept-length 2.0 \\
+        --draft-steps 2 --to 74000 --point 9250:1.82 --point 18500:1.91
     """
     from specdoctor.analysis.data_scale import Drafter, budget, scale
     from specdoctor.analysis.figure import FigureError

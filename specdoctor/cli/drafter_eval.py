@@ -135,11 +135,15 @@ def evaluate(
 
     \b
     Examples:
-      specdoctor drafter eval --draft ./head --states states.safetensors --training run.yaml
-      specdoctor drafter eval --draft ./head --states states.safetensors --search-wiring
-      specdoctor drafter eval --draft gpu-7:/models/head --states gpu-7:/data/states.safetensors --fetch 4GB
-      specdoctor drafter eval --draft ./head --target ./model --states dump/ --names "out(1),out(29),out(57)" \\
-          --engine sglang --engine-version 0.5.12 --draft-steps 5
+      specdoctor drafter eval --draft ./head --states states.safetensors \\
+        --training run.yaml
+      specdoctor drafter eval --draft ./head --states states.safetensors \\
+        --search-wiring
+      specdoctor drafter eval --draft gpu-7:/models/head \\
+        --states gpu-7:/data/states.safetensors --fetch 4GB
+      specdoctor drafter eval --draft ./head --target ./model --states dump/ \\
+        --names "out(1),out(29),out(57)" --engine sglang --engine-version 0.5.12 \\
+        --draft-steps 5
     """
     from specdoctor.app.drafter_alone import as_json
     from specdoctor.app.drafter_eval import Asked, eval_drafter

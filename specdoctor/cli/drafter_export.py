@@ -85,9 +85,11 @@ def export(
 
     \b
     Examples:
-      specdoctor drafter export --model gpu-7:/models/base --prompts prompts.txt --out /tmp/states.safetensors \\
-          --python /opt/venv/bin/python --device auto --allow load
-      specdoctor drafter export --model /models/base --prompts p.txt --out s.safetensors --print > export.py
+      specdoctor drafter export --model gpu-7:/models/base --prompts prompts.txt \\
+        --out /tmp/states.safetensors --python /opt/venv/bin/python \\
+        --device auto --allow load
+      specdoctor drafter export --model /models/base --prompts p.txt \\
+        --out s.safetensors --print > export.py
     """
     from specdoctor import assembly
     from specdoctor.cli.places import hosts, place_of

@@ -20,6 +20,8 @@ from specdoctor.cli.lasting import lasting_stderr
 from specdoctor.core.errors import EXIT_BUG, EXIT_INTERRUPTED, EXIT_OUTSIDE, SpecdoctorError
 
 _LABEL = 11
+WHOLE = 1000
+"""Letters of a command's summary before it is cut off: none ever is."""
 NO_STORAGE = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO)
 SQLITE_NO_STORAGE = ("disk I/O error", "disk is full", "readonly database", "unable to open database file")
 
@@ -31,6 +33,13 @@ class Guarded(TyperGroup):
         """Run the command line; leaves by SystemExit, as typer's own does."""
         with lasting_stderr(), told():
             return super().main(*args, **kwargs)
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """List the commands with their whole first sentence, wrapped and never cut off."""
+        named = [(name, self.get_command(ctx, name)) for name in self.list_commands(ctx)]
+        rows = [(name, command.get_short_help_str(limit=WHOLE)) for name, command in named if command is not None]
+        with formatter.section("Commands"):
+            formatter.write_dl(rows)
 
 
 @contextmanager

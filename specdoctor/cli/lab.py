@@ -113,7 +113,10 @@ def random_world(
         print_text(text.rstrip("\n"))
         return
     try:
-        out.write_text(text, encoding="utf-8")
+        with out.open("x", encoding="utf-8") as file:
+            file.write(text)
+    except FileExistsError as failure:
+        raise UsageError(f"{out}: there is such a file already", next_step="give another name") from failure
     except OSError as failure:
         raise UsageError(f"{out}: {failure.strerror}", next_step="name a file that can be written") from failure
     say(f"wrote {out}; start it with:  specdoctor lab up {out}")

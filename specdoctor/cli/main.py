@@ -53,11 +53,11 @@ def main(
 
     \b
     Begin with one of:
-      specdoctor demo                                          no GPU, no setup
-      specdoctor doctor ssh://gpu-7                            what is possible there
-      specdoctor investigate ssh://gpu-7 --symptom "..."       find the cause
-      specdoctor triage server.log                             judge files, no SSH
-      specdoctor wiring --draft DIR --target DIR               is the drafter fed what it was trained on
+      specdoctor demo                                     no GPU, no setup
+      specdoctor doctor ssh://gpu-7                       what is possible
+      specdoctor investigate ssh://gpu-7 --symptom "..."  find the cause
+      specdoctor triage server.log                        judge files, no SSH
+      specdoctor wiring --draft DIR --target DIR          is it fed right?
     """
 
 

@@ -110,11 +110,14 @@ def wiring(
 
     \b
     Examples:
-      specdoctor wiring --draft ./head --target ./model --engine sglang --engine-version 0.5.12
-      specdoctor wiring --draft gpu-7:/models/head --target gpu-7:/models/base --training run.yaml --engine vllm --json
+      specdoctor wiring --draft ./head --target ./model --engine sglang \\
+        --engine-version 0.5.12
+      specdoctor wiring --draft gpu-7:/models/head --target gpu-7:/models/base \\
+        --training run.yaml --engine vllm --json
       specdoctor wiring --draft head.gguf --target base.gguf --engine llamacpp
       specdoctor wiring --draft ./other-head --target ./model --shapes
-      specdoctor wiring --draft ./head --target ./model --engine sglang --write-fix ./corrected
+      specdoctor wiring --draft ./head --target ./model --engine sglang \\
+        --write-fix ./corrected
     """
     from specdoctor import assembly
     from specdoctor.app.installed_engine import choice_of, doubt_of, own_rule

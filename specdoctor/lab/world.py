@@ -15,7 +15,7 @@ from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
 
 from specdoctor.core.errors import UsageError
-from specdoctor.core.faults import Fault, explained, refusal
+from specdoctor.core.faults import Fault, explained, nearest, refusal
 from specdoctor.core.model import Frozen, Role, Verdict
 from specdoctor.core.yaml_places import parse_yaml
 from specdoctor.lab.world_keeper import Keeper, PlainKeeper
@@ -57,7 +57,7 @@ __all__ = [
 ]
 
 
-FORMAT = "docs/lab.md explains the format"
+FORMAT = "specdoctor lab schema  prints the format; docs/lab.md explains it"
 
 
 class WorldError(UsageError):
@@ -329,6 +329,12 @@ def _locate(path: str | Path) -> Path:
     given = Path(path)
     if given.suffix in {".yaml", ".yml"} or given.exists():
         return given
+    if str(path) not in builtin_worlds():
+        raise WorldError(
+            f"no world {str(path)!r}{nearest(str(path), builtin_worlds())}",
+            tried="the built-in worlds, and a file of that name",
+            next_step="specdoctor lab list  shows the worlds; or give the path of a world file",
+        )
     return Path(__file__).parent / "worlds" / f"{path}.yaml"
 
 

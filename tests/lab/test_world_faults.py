@@ -31,3 +31,11 @@ def test_each_fault_is_told_with_its_place(tmp_path: Path, content: bytes, said:
         World.from_yaml(path)
     assert said in failure.value.message
     assert failure.value.next_step
+
+
+@pytest.mark.parametrize(("name", "said"), [("healty", 'did you mean "healthy"?'), ("nosuch", "no world 'nosuch'")])
+def test_an_unknown_name_is_no_path(name: str, said: str) -> None:
+    with pytest.raises(WorldError) as failure:
+        World.from_yaml(name)
+    assert said in failure.value.message
+    assert "specdoctor lab list" in failure.value.next_step
