@@ -1,5 +1,4 @@
-"""What several checks ask of measured tables: a row with speculation beside its baseline, and what a step of
-it costs."""
+"""What several checks ask of measured tables: a row with speculation beside its baseline, and what a step costs."""
 
 from __future__ import annotations
 

@@ -10,6 +10,8 @@ from specdoctor.core.server import Source
 
 LONGEST = 300
 EXCERPT = 120
+WHOLE = "header"
+"""The key of a source that is the whole of a list of tensors: what is missing in it has no place of its own."""
 SHORTEST = 6
 """A quote of no more letters than this (a bare value) stands in many places: its key is looked for with it."""
 
@@ -34,9 +36,19 @@ def quoted(source: Source, texts: Mapping[str, str]) -> Quote | None:
         for number, line in enumerate(lines, start=1):
             if words in line:
                 return Quote(source=source.where, line=number, quote=words)
+    if source.line is None and source.key == WHOLE:
+        return _beginning(source.where, lines)
     if source.line is None or not 1 <= source.line <= len(lines) or not lines[source.line - 1].strip():
         return None
     return Quote(source=source.where, line=source.line, quote=_excerpt(lines[source.line - 1], source))
+
+
+def _beginning(where: str, lines: list[str]) -> Quote | None:
+    """A whole file is opened at its first line that says something."""
+    for number, line in enumerate(lines, start=1):
+        if line.strip():
+            return Quote(source=where, line=number, quote=line.strip()[:EXCERPT].rstrip())
+    return None
 
 
 def _excerpt(line: str, source: Source) -> str:

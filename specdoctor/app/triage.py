@@ -9,21 +9,20 @@ from typing import Literal
 from pydantic import ConfigDict, Field, JsonValue
 
 from specdoctor.analysis.symptom import read_symptom
-from specdoctor.app.aux_layers import aux_layers
-from specdoctor.app.measuring import traffic_measurement
+from specdoctor.app.triage_fact import Fact
+from specdoctor.app.triage_facts import facts_of
 from specdoctor.app.triage_findings import Finding, findings_of
+from specdoctor.app.triage_scene import facts_beside
+from specdoctor.app.triage_servers import Servers, servers_of
 from specdoctor.app.triage_verdict import verdict_of
 from specdoctor.core.engine import Engine
-from specdoctor.core.estimate import Estimate
-from specdoctor.core.facts import Facts
 from specdoctor.core.hypothesis import Observation
 from specdoctor.core.material import Material
 from specdoctor.core.model import Frozen, Verdict
 from specdoctor.core.ports import Check, Scene
-from specdoctor.core.server import DecodeWindow, ServerView, SpecSetting
+from specdoctor.core.server import ServerView
 
 SCHEMA: Literal["specdoctor.triage/1"] = "specdoctor.triage/1"
-WEIGHTED = "mean over decode lines with living requests, weighted by running requests"
 
 
 UNKNOWN = ServerView(engine="", state="down")
@@ -39,7 +38,9 @@ class EngineSeen(Frozen):
 
 
 class TriageDocument(Frozen):
-    """What the files say. `facts` holds only what is known, each figure of an estimate with its estimator beside it."""
+    """What the files say. `facts` holds only what is known, each figure of an estimate with its estimator beside
+    it; `facts_from` names the places that it was read from.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
 
@@ -50,6 +51,7 @@ class TriageDocument(Frozen):
     headline: str
     findings: tuple[Finding, ...]
     facts: dict[str, JsonValue]
+    facts_from: dict[str, str] = Field(default_factory=dict)
     missing: tuple[str, ...]
     files: tuple[str, ...]
 
@@ -63,26 +65,40 @@ def triage(
     symptom: str = "",
 ) -> TriageDocument:
     """Judge files by name and text; the names are what evidence cites. `material` is what readers made of them."""
-    views = [view for engine in engines if (view := engine.view_from_files(dict(texts))) is not None]
-    view = views[0] if views else UNKNOWN
+    given = material or Material()
+    servers = servers_of(texts, given, engines) or Servers(view=UNKNOWN)
+    view = servers.view
     complaints = read_symptom(symptom).complaints
-    scene = Scene(view=view, facts=Facts(), complaints=complaints, material=material or Material())
+    beside, aliases = facts_beside(view, given, texts)
+    scene = Scene(view=view, others=servers.others, facts=beside, complaints=complaints, material=given)
     observations = [o for check in checks for o in check.judge(scene)]
-    facts = facts_of(view)
+    found = facts_of(scene)
+    facts = _facts_shown(found)
     verdict = verdict_of(view, observations, facts, complaints)
-    aliases = aliases_of(view, texts)
+    aliases = {**aliases_of(view, texts), **aliases}
     cited = [_named_here(o, aliases) for o in observations]
     findings = findings_of(cited, texts, verdict=verdict)
     return TriageDocument(
         engine=EngineSeen(name=view.engine or None, version=view.version, version_range=view.version_range),
-        state=view.state if views else None,
+        state=view.state if view.engine else None,
         verdict=verdict,
         headline=_headline(view, verdict, findings),
         findings=findings,
         facts=facts,
+        facts_from={fact.name: fact.place for fact in found if fact.place},
         missing=_missing(view, verdict, findings),
         files=tuple(texts),
     )
+
+
+def _facts_shown(found: Sequence[Fact]) -> dict[str, JsonValue]:
+    """Facts by name, the estimator of each beside it."""
+    shown: dict[str, JsonValue] = {}
+    for fact in found:
+        shown[fact.name] = fact.value
+        if fact.estimator:
+            shown[f"{fact.name}_estimator"] = fact.estimator
+    return shown
 
 
 def aliases_of(view: ServerView, texts: Mapping[str, str]) -> dict[str, str]:
@@ -108,6 +124,8 @@ def _named_here(observation: Observation, aliases: Mapping[str, str]) -> Observa
 
 
 def _headline(view: ServerView, verdict: Verdict, findings: Sequence[Finding]) -> str:
+    if not view.engine and not findings:
+        return "not enough evidence: none of these files is a log, launch line or server info of a known engine"
     proved = [f for f in findings if f.status == "supported"]
     if verdict is Verdict.CAUSE:
         return f"{proved[0].cause or 'failure'}: {proved[0].claim}"
@@ -126,6 +144,8 @@ def _missing(view: ServerView, verdict: Verdict, findings: Sequence[Finding]) ->
     if verdict is Verdict.HEALTHY:
         return ()
     out: list[str] = []
+    if not view.engine:
+        return ("the server's log from its first line, or its launch line",)
     if view.log is None:
         out.append("the server's log from its first line")
     if not view.asked:
@@ -135,60 +155,3 @@ def _missing(view: ServerView, verdict: Verdict, findings: Sequence[Finding]) ->
         if view.spec is not None and view.spec.on:
             out.append("whether speculation pays: a benchmark of this launch and of one without speculation")
     return tuple(dict.fromkeys(out))
-
-
-def facts_of(view: ServerView) -> dict[str, JsonValue]:
-    """The figures that the files give; what is not known is not in it."""
-    facts: dict[str, JsonValue] = aux_layers(view)
-    if view.spec is not None:
-        facts["draft_steps"] = view.spec.draft_steps
-        if view.spec.on:
-            facts |= {"topk": view.spec.topk, "draft_tokens": view.spec.draft_tokens}
-    cap = view.effective.get("max_running_requests", view.asked.get("max_running_requests"))
-    if cap is not None and str(cap).isdigit():
-        facts["max_running_requests"] = int(str(cap))
-    windows = view.log.decode if view.log else ()
-    if windows:
-        facts["running_requests_max"] = max(w.running for w in windows)
-        facts["queue_requests_max"] = max(w.queue for w in windows)
-        facts |= _speeds(windows, view.spec)
-    whole = view.log.whole if view.log else None
-    if whole is not None and whole.accept_length is not None:
-        facts["accept_length_of_whole_log"] = round(whole.accept_length, 4)
-        facts["accept_length_of_whole_log_estimator"] = (
-            f"mean of all {whole.lines} decode lines; the other figures are of the newest {len(windows)}"
-        )
-    return facts
-
-
-def weighted_accept_length(windows: Sequence[DecodeWindow]) -> float | None:
-    """Accept length with the bonus token, by WEIGHTED; a line with no token in flight ended a batch and is left out."""
-    pairs = [(w.accept_length, w.running) for w in windows if w.accept_length is not None and w.tokens != 0]
-    total = sum(running for _, running in pairs)
-    return sum(length * running for length, running in pairs) / total if total else None
-
-
-def _speeds(windows: Sequence[DecodeWindow], spec: SpecSetting | None) -> dict[str, JsonValue]:
-    facts: dict[str, JsonValue] = {}
-    length = weighted_accept_length(windows)
-    if length is not None:
-        facts |= {"accept_length": round(length, 4), "accept_length_estimator": WEIGHTED}
-    traffic = traffic_measurement(
-        measurement_id="M1",
-        evidence="",
-        launch="as logged",
-        launch_key="original",
-        spec=spec or SpecSetting(algorithm="unknown" if length is not None else None),
-        windows=windows,
-    )
-    if traffic is None:
-        return facts
-    facts["measured_at_running_requests"] = traffic.concurrency
-    figures: tuple[tuple[str, Estimate | None], ...] = (
-        ("throughput_tok_s", traffic.throughput),
-        ("step_ms", traffic.step),
-    )
-    for name, figure in figures:
-        if figure is not None:
-            facts |= {name: round(figure.value, 4), f"{name}_estimator": figure.estimator}
-    return facts

@@ -1,0 +1,85 @@
+"""Facts of the configuration: what is drafted, how many requests may run, what graphs were captured for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from pydantic import JsonValue
+
+from specdoctor.app.triage_fact import Fact
+from specdoctor.core.server import ServerView, Source
+
+_SEATS = ("max_running_requests", "max_num_seqs", "n_parallel", "parallel", "max_batch_size")
+_TOKEN_SIZES = ("compilation_config.cudagraph_capture_sizes", "cudagraph_capture_sizes")
+_TOKEN_LIMITS = (
+    "compilation_config.max_cudagraph_capture_size", "max_cudagraph_capture_size",
+    "compilation_config.max_capture_size",
+)  # fmt: skip
+_BATCH_SIZES = ("cuda_graph_bs",)
+_BATCH_LIMITS = ("cuda_graph_max_bs", "cuda_graph_max_bs_decode")
+
+
+def setting_facts(view: ServerView) -> Iterator[Fact]:
+    """Steps, topk and draft tokens in force (else as asked for), and the limit of running requests."""
+    spec = view.spec or view.asked_spec
+    if spec is not None:
+        place = _place(view)
+        yield Fact(name="draft_steps", value=spec.draft_steps, sources=place)
+        if spec.on and spec.topk > 0:
+            yield Fact(name="topk", value=spec.topk, sources=place)
+        if spec.on and spec.draft_tokens > 0:
+            yield Fact(name="draft_tokens", value=spec.draft_tokens, sources=place)
+    for name in _SEATS:
+        value = _whole(view.argument(name))
+        if value is not None and value > 0:
+            yield Fact(name="max_running_requests", value=value, estimator=name, sources=_place(view))
+
+
+def capture_facts(view: ServerView, running_max: int | None) -> Iterator[Fact]:
+    """What graphs were captured for, and what the load needs, both in the engine's unit: tokens, or requests.
+
+    With tokens as the unit a request needs its drafts and one, at as many requests as are let in.
+    """
+    found = _largest(view, _TOKEN_SIZES, _TOKEN_LIMITS)
+    spec = view.spec or view.asked_spec
+    seats = next((n for name in _SEATS if (n := _whole(view.argument(name)))), None)
+    if found is not None:
+        each = spec.draft_steps + 1 if spec is not None and spec.on else 1
+        requests = seats if view.argument("max_num_seqs") is not None else running_max
+        yield Fact(name="capture_max", value=found, estimator="largest captured size in tokens", sources=_place(view))
+        if requests:
+            words = f"{requests} requests of {each} tokens"
+            yield Fact(name="capture_needed", value=requests * each, estimator=words, sources=_place(view))
+        return
+    logged = [g for g in (view.log.graphs if view.log else ()) if g.what == "target" and g.max_batch]
+    if logged and view.log is not None:
+        widest = max(logged, key=lambda g: g.max_batch or 0)
+        source = Source(where=view.log.where, line=widest.line)
+        yield Fact(name="capture_max", value=widest.max_batch, estimator="largest captured batch", sources=(source,))
+    elif (limit := _largest(view, _BATCH_SIZES, _BATCH_LIMITS)) is not None:
+        yield Fact(name="capture_max", value=limit, estimator="largest batch to be captured", sources=_place(view))
+    else:
+        return
+    if running_max:
+        yield Fact(name="capture_needed", value=running_max, estimator="most requests seen running")
+
+
+def _largest(view: ServerView, lists: tuple[str, ...], limits: tuple[str, ...]) -> int | None:
+    for name in lists:
+        sizes = view.argument(name)
+        listed = [n for n in sizes if isinstance(n, int)] if isinstance(sizes, list) else []
+        if listed:
+            return max(listed)
+    return next((n for name in limits if (n := _whole(view.argument(name)))), None)
+
+
+def _whole(value: JsonValue) -> int | None:
+    if isinstance(value, bool) or value is None:
+        return None
+    text = str(value)
+    return int(text) if text.isdigit() and len(text) < 10 else None
+
+
+def _place(view: ServerView) -> tuple[Source, ...]:
+    source = view.effective_source or view.asked_source
+    return (source,) if source is not None else ()

@@ -1,0 +1,123 @@
+"""Which servers a pile of files tells of: one log each, with the launch line and the rest that belong to it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+
+from specdoctor.core.engine import Engine
+from specdoctor.core.launch_text import commands_in
+from specdoctor.core.material import FileKind, Material
+from specdoctor.core.server import ServerView
+
+_OWNED: frozenset[FileKind] = frozenset({"server log", "launch line", "server info", "engine config"})
+_COMMON_WORDS = re.compile(
+    r"server|launch|start|serve|run|cmd|command|args?|log|info|get|sglang|vllm|llama(?:cpp)?|output|stdout|stderr|sh|txt|"
+    r"config|the|main|spec|now|new|current|after|end|final|\d+"
+)
+EARLIER = re.compile(r"base(?:line)?|before|old|prev(?:ious)?|without|no_?spec|plain|vanilla|other|reference|off|start")
+_MOST_OTHERS = 8
+
+
+@dataclass(frozen=True)
+class Servers:
+    """The server to be judged, and the others that were given beside it for comparison."""
+
+    view: ServerView
+    others: tuple[ServerView, ...] = ()
+
+
+def servers_of(texts: Mapping[str, str], material: Material, engines: Sequence[Engine]) -> Servers | None:
+    """The servers that the files tell of; None where no engine knows any of them.
+
+    The one that speculates is judged; among several the one that is not called a baseline, an earlier or another one.
+    """
+    kinds = {seen.where: seen.kind for seen in material.files}
+    logs = [where for where in texts if kinds.get(where) == "server log"]
+    views = _by_log(texts, kinds, logs, engines) if len(logs) > 1 else []
+    if len(views) < 2:
+        whole = _view(texts, engines)
+        views = [whole] if whole is not None else []
+    if not views:
+        return None
+    ranked = sorted(views, key=_rank)
+    view, rest = ranked[0], ranked[1:]
+    others = [*rest, *_unused(texts, kinds, views, engines)]
+    return Servers(view=view, others=tuple(others[:_MOST_OTHERS]))
+
+
+def _view(texts: Mapping[str, str], engines: Sequence[Engine]) -> ServerView | None:
+    """What an engine makes of files; of several engines the one that found a log."""
+    found = [view for engine in engines if (view := engine.view_from_files(dict(texts))) is not None]
+    return next((view for view in found if view.log is not None), found[0] if found else None)
+
+
+def _by_log(
+    texts: Mapping[str, str], kinds: Mapping[str, FileKind], logs: Iterable[str], engines: Sequence[Engine]
+) -> list[ServerView]:
+    """One view for each log, made from that log, what bears its name, and what bears no log's name."""
+    marks = {where: mark_of(where) for where in texts}
+    taken = {marks[where] for where in logs}
+    found: list[ServerView] = []
+    for log in logs:
+        own = {
+            where: text for where, text in texts.items() if kinds.get(where) not in _OWNED and not _foreign(where, log)
+        }
+        own[log] = texts[log]
+        for kind in _OWNED - {"server log"}:
+            of_kind = [where for where in texts if kinds.get(where) == kind]
+            same = [where for where in of_kind if marks[where] == marks[log]]
+            free = [where for where in of_kind if marks[where] not in taken]
+            own |= {where: texts[where] for where in same or free}
+        view = _view(own, engines)
+        found += [view] if view is not None else []
+    return found
+
+
+def _foreign(where: str, log: str) -> bool:
+    """Whether a file (a config, a note) is marked as belonging to the other log."""
+    other = bool(re.search(r"other", PurePosixPath(where).stem.lower()))
+    return other and not re.search(r"other", PurePosixPath(log).stem.lower())
+
+
+def mark_of(where: str) -> str:
+    """What a file's name says beyond its kind: "server_base.log" and "launch_base.sh" are both "base"."""
+    path = PurePosixPath(where.lower())
+    words = [w for w in re.split(r"[^a-z0-9]+", f"{path.parent.name} {path.name.partition('.')[0]}") if w]
+    kept = ["base" if w in ("baseline", "base") else w for w in words if not _COMMON_WORDS.fullmatch(w)]
+    return " ".join(kept)
+
+
+def _rank(view: ServerView) -> tuple[bool, bool, bool, int, str]:
+    where = view.log.where if view.log else (view.asked_source.where if view.asked_source else "")
+    mark = mark_of(where)
+    speculates = any(spec is not None and spec.on for spec in (view.spec, view.asked_spec))
+    drafts = view.log is not None and any(w.accept_length is not None for w in view.log.decode)
+    earlier = bool(EARLIER.search(mark))
+    return (not (speculates or drafts), view.log is None, earlier, len(mark), where)
+
+
+def _unused(
+    texts: Mapping[str, str], kinds: Mapping[str, FileKind], views: Sequence[ServerView], engines: Sequence[Engine]
+) -> list[ServerView]:
+    """Servers of which there is a launch line only: commands that are no other server's own."""
+    found: list[ServerView] = []
+    owned = [(view.asked_source.where, view.asked_source.line or 0) for view in views if view.asked_source is not None]
+    for where, text in texts.items():
+        if kinds.get(where) != "launch line":
+            continue
+        for command in commands_in(text):
+            if any(file == where and command.line <= line <= command.last_line for file, line in owned):
+                continue
+            other = _view({where: _only(text, command.line, command.last_line)}, engines)
+            if other is not None and all(other.argv != view.argv for view in views):
+                found.append(other)
+    return found
+
+
+def _only(text: str, first: int, last: int) -> str:
+    """The text with all lines but these emptied: numbers of lines stay as they are."""
+    lines = text.split("\n")
+    return "\n".join(line if first <= n <= last else "" for n, line in enumerate(lines, start=1))
