@@ -16,7 +16,7 @@ from specdoctor.drafter.states import entry_of
 def aux_layers(view: ServerView) -> dict[str, JsonValue]:
     """`aux_layers_configured` as written; `aux_layers_captured` as the layers at whose input a state is taken."""
     facts: dict[str, JsonValue] = {}
-    if view.spec is None or view.spec.algorithm != "EAGLE3" or view.draft_config is None:
+    if view.spec is None or view.spec.family != "EAGLE3" or view.draft_config is None:
         return facts
     ids = next(iter(configured(view.draft_config)), None)
     if ids is not None:

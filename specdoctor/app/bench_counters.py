@@ -12,9 +12,10 @@ from specdoctor.core.model import Frozen
 
 _LINE = re.compile(r"^([A-Za-z_:][\w:]*)(\{[^}]*\})?\s+(\S+)")
 _POSITION = re.compile(r'position="(\d+)"')
-_DRAFTS = "vllm:spec_decode_num_drafts_total"
-_ACCEPTED = "vllm:spec_decode_num_accepted_tokens_total"
-_BY_POSITION = "vllm:spec_decode_num_accepted_tokens_per_pos_total"
+_PREFIXES = ("vllm:", "llamacpp:")
+_DRAFTS = "spec_decode_num_drafts_total"
+_ACCEPTED = "spec_decode_num_accepted_tokens_total"
+_BY_POSITION = "spec_decode_num_accepted_tokens_per_pos_total"
 _VERIFIED = "sglang:spec_verify_calls_total"
 _GENERATED = "sglang:generation_tokens_total"
 
@@ -59,12 +60,13 @@ def acceptance(record: BenchRecord) -> CounterReading:
         key not in after for key in before if key[0].endswith("_total")
     ):
         return CounterReading(reset=True)
-    drafts, accepted = change.get((_DRAFTS, 0), 0.0), change.get((_ACCEPTED, 0), 0.0)
+    engine = next((p for p in _PREFIXES if change.get((p + _DRAFTS, 0), 0.0) > 0), "")
+    drafts, accepted = change.get((engine + _DRAFTS, 0), 0.0), change.get((engine + _ACCEPTED, 0), 0.0)
     if drafts > 0:
         length = exact(
             1.0 + accepted / drafts, "tokens/cycle", estimator="1 + accepted / drafts, counters of all clients"
         )
-        return CounterReading(accept_length=length, conditional=_conditional(change, drafts))
+        return CounterReading(accept_length=length, conditional=_conditional(change, drafts, engine + _BY_POSITION))
     verified, generated = change.get((_VERIFIED, 0), 0.0), change.get((_GENERATED, 0), 0.0)
     tokens = generated - sum(1 for r in record.requests if r.ok)  # the first token of each comes from prefill
     if verified > 0 and tokens >= verified:
@@ -73,10 +75,10 @@ def acceptance(record: BenchRecord) -> CounterReading:
     return CounterReading()
 
 
-def _conditional(change: Counters, drafts: float) -> tuple[Estimate, ...]:
+def _conditional(change: Counters, drafts: float, counted: str) -> tuple[Estimate, ...]:
     found: list[Estimate] = []
-    positions = sorted(position for name, position in change if name == _BY_POSITION)
-    reached = [drafts, *(change[_BY_POSITION, position] for position in positions)]
+    positions = sorted(position for name, position in change if name == counted)
+    reached = [drafts, *(change[counted, position] for position in positions)]
     for index, (got, passed) in enumerate(pairwise(reached), start=1):
         if got <= 0 or passed > got:
             break

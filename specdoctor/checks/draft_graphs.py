@@ -20,7 +20,7 @@ class DraftGraphs:
 
     def judge(self, scene: Scene) -> tuple[Observation, ...]:
         view = scene.view
-        if view.spec is None or not view.spec.on or view.spec.algorithm == "NGRAM" or graphs_disabled(view):
+        if view.spec is None or not view.spec.on or view.spec.family == "NGRAM" or graphs_disabled(view):
             return silent(self.name, "GRAPH-2", "no drafter with graphs to look for")
         if view.log is None or not any(g.what == "target" for g in view.log.graphs):
             return no_data(self.name, "GRAPH-2", "the log read does not hold the start-up with its capture lines")

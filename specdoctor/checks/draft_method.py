@@ -7,6 +7,9 @@ from specdoctor.core.hypothesis import Observation, Prediction, Remedy
 from specdoctor.core.ports import Scene
 from specdoctor.core.server import Source
 
+RIGHT = {"EAGLE": "EAGLE3", "draft-simple": "draft-eagle3"}
+"""Methods under which an engine loads an EAGLE-3 head and does not use it as one, and the one that is right there."""
+
 
 class DraftMethod:
     """An EAGLE-3 head under the algorithm EAGLE loads without a word and accepts next to nothing."""
@@ -23,23 +26,28 @@ class DraftMethod:
             return no_data(self.name, "CFG-2", "the drafter's config.json was not read")
         named = view.draft_config.get("architectures")
         architectures = [str(a) for a in named] if isinstance(named, list) else []
+        metadata = view.draft_config.get("general.architecture")
+        architectures += [str(metadata)] if metadata else []
         eagle3 = any("eagle3" in a.lower() for a in architectures)
         algorithm = str(view.spec.algorithm)
-        source = Source(where=f"{view.draft_path}/config.json", key="architectures", quote=", ".join(architectures))
-        if eagle3 and algorithm == "EAGLE":
-            setting = view.spec.model_copy(update={"algorithm": "EAGLE3"})
+        key = "general.architecture" if metadata else "architectures"
+        source = Source(where=f"{view.draft_path}/config.json", key=key, quote=", ".join(architectures))
+        if eagle3 and algorithm in RIGHT:
+            right = RIGHT[algorithm]
+            setting = view.spec.model_copy(update={"algorithm": right})
+            flag = "spec_type" if metadata else "speculative_algorithm"
             return (
                 Observation(
                     check=self.name,
                     cause="CFG-2",
                     stance="supports",
-                    claim=f"algorithm EAGLE is in force for an EAGLE-3 head ({', '.join(architectures)})",
+                    claim=f"algorithm {algorithm} is in force for an EAGLE-3 head ({', '.join(architectures)})",
                     binds=True,
                     about="accept_length",
-                    sources=(in_force(view, "speculative_algorithm"), source),
-                    remedy=Remedy(label="algorithm EAGLE3", setting=setting),
-                    reading=Prediction(metric="reading", op="!=", subject="algorithm in force", text="EAGLE3"),
-                    fix="start with --speculative-algorithm EAGLE3",
+                    sources=(in_force(view, flag), source),
+                    remedy=Remedy(label=f"algorithm {right}", setting=setting),
+                    reading=Prediction(metric="reading", op="!=", subject="algorithm in force", text=right),
+                    fix=f"start with --{flag.replace('_', '-')} {right}",
                 ),
             )
         return silent(

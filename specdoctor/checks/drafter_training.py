@@ -12,7 +12,7 @@ from specdoctor.core.ports import Scene
 from specdoctor.core.server import Source
 from specdoctor.drafter.in_scene import alone_as_trained, texts_beside
 
-LEARNED = ("EAGLE", "EAGLE3", "STANDALONE", "DFLASH", "DSPARK", "FROZEN_KV_MTP")
+LEARNED = ("EAGLE", "EAGLE3", "STANDALONE", "DFLASH", "DSPARK", "FROZEN_KV_MTP", "MTP")
 
 _TURNS = {"conversations", "messages"}
 
@@ -51,7 +51,7 @@ class DrafterTraining:
 
     def judge(self, scene: Scene) -> tuple[Observation, ...]:
         view = scene.view
-        if view.spec is None or str(view.spec.algorithm) not in LEARNED:
+        if view.spec is None or str(view.spec.family) not in LEARNED:
             return silent(self.name, None, "no learned drafter is in force")
         tested = alone_as_trained(scene)
         figure = tested.accept_length(view.spec.draft_steps) if tested is not None else None

@@ -22,7 +22,7 @@ class LayerWiring:
 
     def judge(self, scene: Scene) -> tuple[Observation, ...]:
         view = scene.view
-        if view.spec is None or view.spec.algorithm != "EAGLE3":
+        if view.spec is None or view.spec.family != "EAGLE3":
             return silent(self.name, "WIRE-1", "no drafter that reads several target states is in force")
         config: Mapping[str, Any] = view.draft_config or {}
         where = f"{view.draft_path}/config.json"

@@ -17,7 +17,7 @@ class TreeWidth:
 
     def judge(self, scene: Scene) -> tuple[Observation, ...]:
         spec = scene.view.spec
-        if spec is None or not spec.on or spec.topk <= 1 or spec.algorithm == "NGRAM":
+        if spec is None or not spec.on or spec.topk <= 1 or spec.family == "NGRAM":
             return silent(self.name, "LOAD-2", "no draft tree is in force")
         source = in_force(scene.view, "speculative_num_draft_tokens")
         pool = spec.topk + max(spec.draft_steps - 1, 0) * spec.topk**2

@@ -19,6 +19,17 @@ class Source(Frozen):
     quote: str = ""
 
 
+_FAMILIES = {
+    "draft-eagle3": "EAGLE3",
+    "draft-simple": "STANDALONE",
+    "draft-mtp": "MTP",
+    "draft-dflash": "DFLASH",
+    "draft-dspark": "DSPARK",
+    "Draft_Target": "STANDALONE",
+    "DraftTarget": "STANDALONE",
+}
+
+
 class SpecSetting(Frozen):
     """Effective speculation of one launch. `draft_steps` 0 and `algorithm` None: no speculation.
 
@@ -33,6 +44,18 @@ class SpecSetting(Frozen):
     @property
     def on(self) -> bool:
         return self.algorithm is not None
+
+    @property
+    def family(self) -> str | None:
+        """The algorithm by the name that all engines share (EAGLE3, STANDALONE, MTP, NGRAM ...), whatever its own.
+
+        Of several ways of drafting together the one with a model counts.
+        """
+        if self.algorithm is None:
+            return None
+        names = self.algorithm.split(",")
+        name = next((n for n in names if n.startswith("draft-")), names[0])
+        return _FAMILIES.get(name, "NGRAM" if name.startswith(("ngram-", "prompt-")) else name.upper())
 
     @property
     def label(self) -> str:

@@ -57,6 +57,7 @@ def _drafter(scene: Scene) -> Checkpoint:
         folder=str(view.draft_path),
         config_file=f"{view.draft_path}/config.json",
         config=dict(view.draft_config or {}),
+        format="gguf" if "general.architecture" in (view.draft_config or {}) else "hf",
         tensors=tensors,
         tensor_files=dict.fromkeys(tensors, where),
         small=values_listed(values.text or "") if values is not None else {},

@@ -13,7 +13,7 @@ from specdoctor.drafter.rules.rule import Release
 from specdoctor.drafter.rules.table import ENGINES
 from specdoctor.drafter.states import at_entries
 
-_AT_ENTRY = re.compile(r"at entry of target layers \[([\d, ]+)\]")
+_AT_ENTRY = re.compile(r"(?:at entry of target layers|EAGLE3 extract_layers =) \[([\d, ]+)\]")
 _BOUND = re.compile(r"(>=|<)\s*(\d+(?:\.\d+)*)")
 _END: Release = (9999, 0, 0)
 

@@ -102,7 +102,7 @@ def _unfit(briefing: Briefing) -> str:
         return "nothing tells which speculation is in force"
     if not spec.on:
         return "the server runs without speculation and names no drafter; start it with one first"
-    if spec.draft_steps < 1 or spec.algorithm == "NGRAM":
+    if spec.draft_steps < 1 or spec.family == "NGRAM":
         return f"{spec.algorithm} has no draft steps to choose"
     return ""
 

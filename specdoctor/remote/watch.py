@@ -18,11 +18,12 @@ LOG_LIMIT = 4 << 20
 SAMPLE_S = 0.2
 PREFILL = re.compile(r"Prefill batch.*?#new-seq: (\d+), #new-token: (\d+), #cached-token: (\d+)")
 DECODE = re.compile(r"Decode batch.*?#running-req: (\d+), .*?#token: (\d+)")
+LAUNCHED = re.compile(r"slot launch_slot_: id +\d+ \| task \d+ \| processing task")
 POSTED = re.compile(r'"POST (/generate|/v1/\S+|/completion\S*|/invocations|/classify|/encode)[ ?]')
 RUNNING = re.compile(
     r"^(?:sglang:num_running_reqs|vllm:num_requests_running|llamacpp:requests_processing)\S* ([\d.e+]+)", re.M
 )
-TOKENS = re.compile(r"^(?:sglang|vllm):generation_tokens_total\S* ([\d.e+]+)", re.M)
+TOKENS = re.compile(r"^(?:(?:sglang|vllm):generation_tokens_total|llamacpp:tokens_predicted_total)\S* ([\d.e+]+)", re.M)
 REQUESTS = re.compile(r"^(?:sglang:num_requests_total|vllm:request_success_total)\S* ([\d.e+]+)", re.M)
 
 
@@ -35,7 +36,7 @@ def requests_in_log(text: str) -> int:
         if not (sequences == "1" and int(new) <= 1 and cached == "0")
     )
     decoding = max([int(count) for count, tokens in DECODE.findall(text) if tokens != "0"] or [0])
-    return max(posted, prefilled, decoding)
+    return max(posted, prefilled, decoding, len(LAUNCHED.findall(text)))
 
 
 def _total(pattern: "Pattern[str]", text: str) -> float:

@@ -109,6 +109,8 @@ def test_secrets_in_the_log_are_masked(place: Workplace) -> None:
         ("Prefill batch, #new-seq: 3, #new-token: 90, #cached-token: 0\n", 3),
         ("Prefill batch [7], #new-seq: 1, #new-token: 5, #cached-token: 100\n", 1),
         ("Decode batch, #running-req: 4, #token: 120, token usage: 0.00\n", 4),
+        ("0.00.1 I slot launch_slot_: id  0 | task 2 | processing task, is_child = 0\n", 1),
+        ("slot launch_slot_: id  3 | task 77 | processing task\n" * 2, 2),
         ('INFO: 10.0.0.1:5 - "GET /health HTTP/1.1" 200 OK\n', 0),
         ('INFO: 10.0.0.1:5 - "POST /v1/completions HTTP/1.1" 200 OK\n', 1),
         ('INFO: 10.0.0.1:5 - "POST /flush_cache HTTP/1.1" 200 OK\n', 0),
@@ -116,6 +118,9 @@ def test_secrets_in_the_log_are_masked(place: Workplace) -> None:
 )
 def test_requests_in_a_log(log: str, count: int) -> None:
     assert loaded("watch").requests_in_log(log) == count
+
+
+LLAMA = "llamacpp:tokens_predicted_total {}\nllamacpp:requests_processing 0\n"
 
 
 def metrics(tokens: int, requests: int, running: int) -> str:
@@ -133,6 +138,8 @@ def metrics(tokens: int, requests: int, running: int) -> str:
         (metrics(100, 5, 0), metrics(300, 8, 0), 3),
         (metrics(100, 5, 2), metrics(300, 5, 2), 2),
         ("", "", 0),
+        (LLAMA.format(9), LLAMA.format(9), 0),
+        (LLAMA.format(9), LLAMA.format(20), 1),
     ],
 )
 def test_requests_in_metrics(before: str, after: str, count: int) -> None:

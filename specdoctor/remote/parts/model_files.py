@@ -7,6 +7,7 @@ import re
 import struct
 from typing import Any, Dict, List, Optional, Sequence
 
+from specdoctor.remote.parts.gguf_file import gguf_files
 from specdoctor.remote.parts.local_http import values_of
 from specdoctor.remote.parts.procfs import text_of
 from specdoctor.remote.parts.small_tensors import small_tensors
@@ -27,7 +28,13 @@ DRAFT_FLAGS = (
     "--speculative_draft_model_path",
     "--speculative-model",
     "--spec-model",
+    "--spec-draft-model",
+    "--model-draft",
+    "-md",
 )
+MODEL_VARIABLES = ("LLAMA_ARG_MODEL",)
+DRAFT_VARIABLES = ("LLAMA_ARG_SPEC_DRAFT_MODEL", "LLAMA_ARG_MODEL_DRAFT")
+GGUF = ".gguf"
 MAP_FLAGS = ("--speculative-token-map",)
 CONFIG_FLAGS = ("--config", "--extra_llm_api_options")
 NO_RECORDS = ("tokenizer.json", "special_tokens_map.json", "vocab.json", "added_tokens.json")
@@ -127,6 +134,22 @@ def draft_records(key: str, folder: str) -> Dict[str, Dict[str, Any]]:
     return found
 
 
+def records_beside(key: str, path: str) -> Dict[str, Dict[str, Any]]:
+    """Small texts beside a draft that is one file: those named like it, or all where it has the folder for itself."""
+    folder, name = os.path.split(path)
+    stem = name[: -len(GGUF)]
+    alone = len(glob.glob(glob.escape(folder) + "/*" + GGUF)) == 1
+    return {
+        place: file
+        for place, file in draft_records(key, folder).items()
+        if alone or place[len(key) + 1 :].startswith(stem + ".")
+    }
+
+
+def _given(env: Dict[str, str], names: Sequence[str]) -> List[str]:
+    return [env[name] for name in names if env.get(name)]
+
+
 def config_words(argv: Sequence[str], cwd: Optional[str], root: str) -> List[str]:
     """The top-level scalars of the server's own YAML file as `--name=value`, to be read like flags."""
     found: List[str] = []
@@ -171,7 +194,8 @@ def architectures(text: Optional[str]) -> List[str]:
 
 def served_models(argv: Sequence[str]) -> List[str]:
     """The model that a server was told to serve, as it is called on the command line."""
-    return list(dict.fromkeys(values_of(argv, *MODEL_FLAGS) + _positional_model(argv)))
+    short = [name for name in values_of(argv, "-m") if name.endswith(GGUF)]
+    return list(dict.fromkeys(values_of(argv, *MODEL_FLAGS) + _positional_model(argv) + short))
 
 
 def files_of_server(argv: Sequence[str], env: Dict[str, str], cwd: Optional[str], root: str) -> Dict[str, Any]:
@@ -179,9 +203,14 @@ def files_of_server(argv: Sequence[str], env: Dict[str, str], cwd: Optional[str]
     found: Dict[str, Any] = {}
     for name in values_of(argv, *CONFIG_FLAGS) + values_of(argv, *MAP_FLAGS):
         found[name] = read_file(name, root + os.path.join(cwd or "/", name))
-    targets = served_models(argv)
-    drafts = values_of(argv, *DRAFT_FLAGS) + _draft_in_json(argv)
+    targets = served_models(argv) + _given(env, MODEL_VARIABLES)
+    drafts = values_of(argv, *DRAFT_FLAGS) + _draft_in_json(argv) + _given(env, DRAFT_VARIABLES)
     for name in dict.fromkeys(targets + drafts):
+        if name.endswith(GGUF):
+            path = root + os.path.join(cwd or "/", name)
+            found.update(gguf_files(name, path, name in drafts))
+            found.update(records_beside(name, path) if name in drafts else {})
+            continue
         folder = model_folder(name, env, cwd, root)
         present = [each for each in CONFIG_NAMES if os.path.exists(folder + "/" + each)]
         for each in dict.fromkeys(["config.json", *present]):

@@ -33,6 +33,13 @@ def small_tensors(path: str) -> str:
     return "".join(lines)
 
 
+def map_or_norm_line(name: str, values: Optional[List[float]]) -> str:
+    """The line of a vocabulary map or a norm; without values only whether there would be one ("" where not)."""
+    if not (_MAP.search(name) or _NORM.search(name)):
+        return ""
+    return _line(name, values) if values else name
+
+
 def _wanted(name: str, entry: Any) -> bool:
     if not isinstance(entry, dict) or not isinstance(entry.get("shape"), list) or len(entry["shape"]) != 1:
         return False
