@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from specdoctor.cli import completing
 from specdoctor.cli import options as opt
 from specdoctor.cli.output import print_json, print_text, say, width
 from specdoctor.core.errors import EXIT_INCONCLUSIVE, EXIT_OK, UsageError
@@ -56,7 +57,12 @@ def playbooks(json: opt.Json = False) -> None:
 
 
 def check(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="A check; `specdoctor checks` lists them.")],
+    name: Annotated[
+        str,
+        typer.Argument(
+            metavar="NAME", help="A check; `specdoctor checks` lists them.", autocompletion=completing.checks
+        ),
+    ],
     target: opt.Target = None,
     server_port: opt.ServerPort = None,
     log: opt.Logs = None,

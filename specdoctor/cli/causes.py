@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from specdoctor.cli import completing
 from specdoctor.cli import options as opt
 from specdoctor.cli.output import print_json, print_text, width
 
@@ -15,7 +16,12 @@ if TYPE_CHECKING:
 
 def causes(
     cause: Annotated[
-        str | None, typer.Argument(metavar="ID", help="One of them, for example LOAD-3; without it, all in short.")
+        str | None,
+        typer.Argument(
+            metavar="ID",
+            help="One of them, for example LOAD-3; without it, all in short.",
+            autocompletion=completing.causes,
+        ),
     ] = None,
     json: opt.Json = False,
 ) -> None:

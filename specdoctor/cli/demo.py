@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from specdoctor.cli import completing
 from specdoctor.cli import options as opt
 from specdoctor.cli.lab import WORLD_HELP
 from specdoctor.cli.output import say
@@ -21,7 +22,15 @@ TARGETS = "specdoctor.toml"
 
 def demo(
     context: typer.Context,
-    world: Annotated[str, typer.Option("--world", metavar="NAME|FILE", help=WORLD_HELP)] = DEFAULT_WORLD,
+    world: Annotated[
+        str,
+        typer.Option(
+            "--world",
+            metavar="NAME|FILE",
+            help=WORLD_HELP,
+            autocompletion=completing.worlds,
+        ),
+    ] = DEFAULT_WORLD,
     keep: Annotated[bool, typer.Option("--keep", help="Leave the practice host's files behind.")] = False,
     json: opt.Json = False,
 ) -> None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from specdoctor.cli import completing
 from specdoctor.cli import options as opt
 from specdoctor.cli.output import on_terminal, print_json, print_text, say, width
 from specdoctor.core.errors import EXIT_APPROVAL, UsageError
@@ -50,7 +51,11 @@ def investigate(
     resume: Annotated[
         str | None,
         typer.Option(
-            "--resume", metavar="RUN", help="Go on with this run, by its id or the beginning of it.", show_default=False
+            "--resume",
+            metavar="RUN",
+            help="Go on with this run, by its id or the beginning of it.",
+            show_default=False,
+            autocompletion=completing.runs,
         ),
     ] = None,
     facts: Annotated[

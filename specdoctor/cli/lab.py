@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from specdoctor.cli import completing
 from specdoctor.cli import options as opt
 from specdoctor.cli.output import print_json, print_text, say, width
 from specdoctor.core.errors import UsageError
@@ -34,7 +35,7 @@ WORLD_HELP = "A world by name (`specdoctor lab list`), or the path of a world fi
 
 @app.command("up")
 def up(
-    world: Annotated[str, typer.Argument(metavar="WORLD", help=WORLD_HELP)],
+    world: Annotated[str, typer.Argument(metavar="WORLD", help=WORLD_HELP, autocompletion=completing.worlds)],
     port: Annotated[
         int, typer.Option("--port", help="SSH port on loopback; 0 takes a free one.", min=0, max=65535)
     ] = 0,

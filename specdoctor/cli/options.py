@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 
 import typer
 
+from specdoctor.cli import completing
 from specdoctor.core.reach import SshTransport
 
 Tier = Literal["read", "load", "restart"]
@@ -19,6 +20,7 @@ Target = Annotated[
         help="ssh://[user@]host[:port], local:, or a name from specdoctor.toml; may be left out when that file names "
         "one target only.",
         show_default=False,
+        autocompletion=completing.targets,
     ),
 ]
 TargetsFile = Annotated[

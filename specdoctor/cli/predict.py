@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from specdoctor.cli import completing
 from specdoctor.cli import options as opt
 from specdoctor.cli.output import print_json, print_text, width
 from specdoctor.cli.review import history_of
@@ -13,7 +14,14 @@ from specdoctor.core.errors import EXIT_INCONCLUSIVE, EXIT_OK, UsageError
 
 
 def predict(
-    run: Annotated[str, typer.Argument(metavar="RUN", help="A run by its id, or a transcript folder.")],
+    run: Annotated[
+        str,
+        typer.Argument(
+            metavar="RUN",
+            help="A run by its id, or a transcript folder.",
+            autocompletion=completing.runs,
+        ),
+    ],
     spread: opt.LaunchSpread = None,
     json: opt.Json = False,
 ) -> None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from specdoctor.cli import completing
 from specdoctor.cli import options as opt
 from specdoctor.cli.output import print_json, print_text, say, width
 from specdoctor.core.errors import EXIT_APPROVAL, EXIT_BUG, EXIT_INTERRUPTED, EXIT_OUTSIDE
@@ -21,13 +22,19 @@ _RANK = {"read": 0, "load": 1, "restart": 2}
 
 def replay(
     playbook: Annotated[
-        str, typer.Argument(metavar="PLAYBOOK", help="A playbook file, or the name of one that comes with specdoctor.")
+        str,
+        typer.Argument(
+            metavar="PLAYBOOK",
+            help="A playbook file, or the name of one that comes with specdoctor.",
+            autocompletion=completing.playbooks,
+        ),
     ],
     target: Annotated[
         str | None,
         typer.Option(
             "--target",
             metavar="TARGET",
+            autocompletion=completing.targets,
             help="ssh://[user@]host[:port], local:, or a name from specdoctor.toml.",
             show_default=False,
         ),
