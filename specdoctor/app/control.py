@@ -17,7 +17,7 @@ from specdoctor.app.run import Run
 from specdoctor.core import events as ev
 from specdoctor.core.ledger import Ledger
 from specdoctor.core.measurement import Measurement
-from specdoctor.core.model import Risk
+from specdoctor.core.model import Risk, Status
 from specdoctor.core.moves import Bench
 
 LOOKS = 2
@@ -72,6 +72,11 @@ def compared(ledger: Ledger, after: Measurement) -> ev.ControlCompared | None:
     judged = [p for p in found.parts if p.name != "cycle" or after.concurrency == 1]
     changed = [p for p in judged if p.change != "no clear change"]
     words = _words(part, changed, found)
+    if changed and _at_another_speed(ledger, after):
+        words = _other_speed_words(part)
+        return ev.ControlCompared(
+            before=before.id, after=after.id, equal=None, ratio=part.ratio, text=words, evidence=after.evidence
+        )
     first = ledger.control
     if first is not None and first.ratio is not None:
         words += f"; seen in a second look, the first showed {first.ratio} times the throughput"
@@ -92,6 +97,21 @@ def _of_the_same_state(ledger: Ledger, before: Measurement, after: Measurement) 
         return before
     speed = after.throughput.value
     return min(starts, key=lambda start: abs(math.log(start[1] / speed)))[0]
+
+
+def _at_another_speed(ledger: Ledger, after: Measurement) -> bool:
+    """Whether somebody says that equal starts differ here, and those seen with this one fall into two speeds."""
+    claimed = any(h.cause == "ENV-6" and h.status is not Status.FALSIFIED for h in ledger.hypotheses.values())
+    seen = {m.id: m.throughput.value for m in (*same_starts(ledger), after) if m.throughput is not None}
+    return claimed and two_states(list(seen.values())) is not None
+
+
+def _other_speed_words(part: Part) -> str:
+    figures = f"{part.second.with_unit()} against {part.first.with_unit()} before"
+    return (
+        f"came back at the other of two speeds: {figures}; equal starts fall into two here (ENV-6), so the start made "
+        "that and not what was put back; another start may bring the other speed"
+    )
 
 
 def _unsaid(before: Measurement, after: Measurement, why: str) -> ev.ControlCompared:

@@ -15,7 +15,7 @@ from specdoctor.lab.simulation import SimulatedHost
 from specdoctor.lab.world import World
 from specdoctor.render.json_run import run_document
 from specdoctor.render.report import report_markdown
-from tests.app.investigating import MemoryStore, run_of, simulated
+from tests.app.investigating import MemoryStore, run_of, settings_for, simulated
 
 WORLD = "graphs-off-by-flag"
 
@@ -106,3 +106,23 @@ def test_without_permission_for_load_or_a_measurement_before_there_is_none() -> 
     run, _ = simulated(WORLD, allow=Risk.READ)
     assert run.ledger.control is None
     assert run.ledger.restored is None
+
+
+@pytest.mark.slow
+def test_the_other_speed_of_a_server_whose_starts_differ_is_not_called_slower() -> None:
+    """In this draw all starts but the restoring one are fast."""
+    world = World.from_yaml("bimodal-starts")
+    run = run_of(SimulatedHost(world, seed=4))
+    start(run, settings_for(world))
+    assert investigate(run, checkpoints=None) == EXIT_OK
+    assert run.ledger.control is not None
+    assert run.ledger.control.ratio is not None
+    assert run.ledger.control.ratio.value < 0.8
+    assert run.ledger.control.equal is None
+    document = run_document(run.ledger)
+    assert document.restored is True
+    assert [(c.cause, c.status) for c in document.causes] == [("ENV-6", "supported")]
+    assert run.ledger.verdict is not None
+    told = dict(run.ledger.verdict.lines)["server"]
+    assert "CAME BACK" not in told
+    assert "equal starts fall into two here (ENV-6)" in told
