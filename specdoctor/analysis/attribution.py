@@ -25,7 +25,7 @@ WIDEST_FOR_NONE = 0.20
 PartName = Literal["throughput", "accept length", "cycle", "baseline step"]
 Change = Literal["higher", "lower", "no clear change"]
 Kind = Literal["workload", "state", "software", "settings", "marker"]
-Shape = Literal["uniform", "cycle more", "unknown"]
+Shape = Literal["uniform", "cycle more", "no clear change", "unknown"]
 Outcome = Literal["no difference", "attributable", "not attributable", "unexplained", "inconclusive"]
 
 
@@ -205,10 +205,15 @@ def _part(parts: tuple[Part, ...], name: PartName) -> Part | None:
 
 
 def _shape(parts: tuple[Part, ...]) -> Shape:
-    """By the factors themselves: the spread between starts hits baseline and cycle of one state alike."""
+    """By the factors themselves: the spread between starts hits baseline and cycle of one state alike.
+
+    Where neither has changed clearly, factors near one would name a shape of noise.
+    """
     cycle, step = _part(parts, "cycle"), _part(parts, "baseline step")
     if cycle is None or step is None:
         return "unknown"
+    if cycle.change == step.change == "no clear change":
+        return "no clear change"
     if abs(cycle.ratio.value / step.ratio.value - 1.0) < UNIFORM_WITHIN:
         return "uniform"
     return "cycle more" if cycle.ratio.value > step.ratio.value else "unknown"
@@ -240,9 +245,9 @@ def _fit(family: _Family, parts: tuple[Part, ...], shape: Shape) -> float:
     if moved and family.explains in ("all alike", "cycle more", "nothing by itself"):
         return 0.5
     if family.explains == "all alike":
-        return {"uniform": 3.0, "cycle more": 1.0, "unknown": 2.0}[shape]
+        return {"uniform": 3.0, "cycle more": 1.0}.get(shape, 2.0)
     if family.explains == "cycle more":
-        return {"uniform": 1.0, "cycle more": 3.0, "unknown": 2.0}[shape]
+        return {"uniform": 1.0, "cycle more": 3.0}.get(shape, 2.0)
     return 2.5 if family.explains == "nothing by itself" else 2.0
 
 

@@ -14,6 +14,7 @@ _LABEL_WIDTH = 12
 _SHAPES = {
     "uniform": "baseline and cycle changed by the same factor: the GPU as a whole, not what is launched",
     "cycle more": "the cycle changed more than the baseline step: host time, links or graphs, not a slower GPU",
+    "no clear change": "neither baseline nor cycle changed clearly: nothing tells a slower GPU from a longer cycle",
     "unknown": "without both baselines it cannot be told whether the whole GPU or only the cycle slowed down",
 }
 _MOST_SUSPECTS = 12
@@ -94,7 +95,8 @@ def _next(found: Attribution) -> str:
     if found.outcome == "not attributable":
         return "measure both settings now, in one state of the system: specdoctor investigate TARGET --allow restart"
     if found.outcome == "attributable" and top is not None:
-        return f"change back {top.key} alone and measure again"
+        what = "the launch arguments" if top.key == "args.launch" else top.key
+        return f"change back {what} alone and measure again"
     if found.outcome == "inconclusive":
         return "measure each side on more starts, with the same prompts"
     if found.outcome == "unexplained":

@@ -108,3 +108,9 @@ def test_the_spread_between_two_starts_hides_small_differences() -> None:
 def test_nothing_in_common() -> None:
     found = attribute(Arm(label="a", throughput=figure(1, "tok/s")), Arm(label="b", step=figure(1, "ms")))
     assert found.outcome == "inconclusive"
+
+
+def test_changes_within_noise_have_no_shape() -> None:
+    found = attribute(arm(90.0, 20.0, 2.0), arm(89.0, 20.2, 2.0, gpu__power_limit_w="650", **RESTARTED))
+    assert {part.change for part in found.parts} == {"no clear change"}
+    assert found.shape == "no clear change"
