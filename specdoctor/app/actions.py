@@ -24,7 +24,7 @@ from specdoctor.app.surroundings import surroundings_text
 from specdoctor.core import events as ev
 from specdoctor.core.errors import ConnectionLost, LedgerError, TargetError, UsageError
 from specdoctor.core.facts import Facts
-from specdoctor.core.hypothesis import Hypothesis, TodoItem
+from specdoctor.core.hypothesis import JUDGES, Hypothesis, TodoItem
 from specdoctor.core.launch import LaunchOrder, ReadyRules, RestoreOrder
 from specdoctor.core.measurement import BenchPlan, BenchRecord, Measurement, PromptSet, on_prompts
 from specdoctor.core.model import Status
@@ -224,7 +224,10 @@ def _checks(run: Run, action: str, move: RunChecks) -> Outcome:
             action=action,
             source=f"check {check.name}",
             summary=words,
-            data={"sources": [s.model_dump(mode="json") for o in observations for s in o.sources]},
+            data={
+                "sources": [s.model_dump(mode="json") for o in observations for s in o.sources],
+                JUDGES: list(check.causes),
+            },
         )
         ids.append(evidence)
         for observation in observations:

@@ -175,9 +175,13 @@ def _conclude(run: Run) -> None:
 
 
 def _exit_code(run: Run) -> int:
-    if run.scene is not None and run.scene.view.state == "down":
-        return EXIT_OUTSIDE
+    """What a run that came to its end returns: its planner's own answer, where it has one, else the verdict."""
     if run.ledger.changed or run.ledger.restored is False:
+        return EXIT_OUTSIDE
+    concluded = run.conclusion()
+    if concluded is not None:
+        return concluded.exit_code
+    if run.scene is not None and run.scene.view.state == "down":
         return EXIT_OUTSIDE
     reached = run.ledger.verdict
     if reached is None or reached.verdict is Verdict.NOT_ENOUGH_EVIDENCE:

@@ -16,7 +16,7 @@ from specdoctor.core.facts import Facts
 from specdoctor.core.ledger import Ledger, fold
 from specdoctor.core.operations import Clock, Operations, Progress
 from specdoctor.core.policy import Situation
-from specdoctor.core.ports import Approver, Briefing, Check, Onlooker, Planner, Scene, Store
+from specdoctor.core.ports import Approver, Briefing, Check, Concluding, Conclusion, Onlooker, Planner, Scene, Store
 from specdoctor.core.redact import redact
 from specdoctor.core.server import ServerView
 from specdoctor.keepers.table import configured
@@ -89,6 +89,12 @@ class Run:
     @property
     def briefing(self) -> Briefing:
         return Briefing(ledger=self.ledger, scene=self.scene, engine=self.engine)
+
+    def conclusion(self) -> Conclusion | None:
+        """What the planner's own question came to; None for a planner without one, or before anything was read."""
+        if self.scene is None or not isinstance(self.planner, Concluding):
+            return None
+        return self.planner.conclude(self.briefing)
 
     @property
     def situation(self) -> Situation:

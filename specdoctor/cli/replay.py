@@ -10,10 +10,9 @@ import typer
 from specdoctor.cli import completing
 from specdoctor.cli import options as opt
 from specdoctor.cli.output import print_json, print_text, say, width
-from specdoctor.core.errors import EXIT_APPROVAL, EXIT_BUG, EXIT_INTERRUPTED, EXIT_OUTSIDE
+from specdoctor.core.errors import EXIT_OK
 
 if TYPE_CHECKING:
-    from specdoctor.core.ledger import Ledger
     from specdoctor.planners.expectations import Outcome
     from specdoctor.planners.playbook_schema import Playbook
 
@@ -66,7 +65,8 @@ def replay(
     It goes by the same loop and rules as an investigation. A playbook states in its head what it may do (`allow`);
     --allow holds it to less.
 
-    Exit code: 0 all expectations met, 1 one was not, 2 faults in the playbook, 3 one could not be judged.
+    Exit code: 0 all expectations met, 1 one was not, 2 faults in the playbook, 3 one could not be judged,
+    4 waiting for permission, 5 the host or the server failed.
 
     \b
     Examples:
@@ -103,7 +103,8 @@ def replay(
         "form": book.load.form,
     }
     code, run_id = _carried_out(target, targets, given, accept_new=accept_new_host_key, as_json=json)
-    raise typer.Exit(_told(book, path, run_id, code, as_json=json))
+    _tell(book, path, run_id, code, as_json=json)
+    raise typer.Exit(code)
 
 
 def _may(tier: str) -> str:
@@ -122,12 +123,12 @@ def _carried_out(
     return started(target, targets, given=given, accept_new=accept_new, as_json=as_json, quiet=True)
 
 
-def _told(book: Playbook, path: Path, run_id: str, code: int, *, as_json: bool) -> int:
-    """Judge the expectations, print them, and give the exit code of the replay."""
+def _tell(book: Playbook, path: Path, run_id: str, code: int, *, as_json: bool) -> None:
+    """Print what came of the expectations; `code` is the run's, which judged them at its end."""
     from specdoctor import assembly
     from specdoctor.cli.investigate import point_at, verdict_of
     from specdoctor.core.ledger import fold
-    from specdoctor.planners.expectations import exit_code, outcomes
+    from specdoctor.planners.expectations import outcomes
     from specdoctor.render.json_run import run_json
 
     store = assembly.open_store()
@@ -140,7 +141,8 @@ def _told(book: Playbook, path: Path, run_id: str, code: int, *, as_json: bool) 
                 {
                     "schema": "specdoctor.replay/1",
                     "playbook": str(path),
-                    "met": exit_code(found) == 0,
+                    "met": code == EXIT_OK,
+                    "exit_code": code,
                     "expectations": rows,
                     "run": run_json(ledger),
                 }
@@ -150,21 +152,13 @@ def _told(book: Playbook, path: Path, run_id: str, code: int, *, as_json: bool) 
         point_at(store, ledger)
     finally:
         assembly.close_store(store)
-    if code in (EXIT_APPROVAL, EXIT_INTERRUPTED, EXIT_BUG) or (code == EXIT_OUTSIDE and _cut_short(ledger)):
-        return code
-    return exit_code(found)
-
-
-def _cut_short(ledger: Ledger) -> bool:
-    """Whether the outside world ended the replay: no verdict, or a server that is not as it was."""
-    return ledger.verdict is None or ledger.restored is False
 
 
 def expectations_text(found: tuple[Outcome, ...]) -> str:
     """One line for each expectation, with what it was judged by."""
     from specdoctor.render.layout import labelled
 
-    words = {True: "met", False: "NOT met", None: "no data"}
+    words = {True: "met", False: "NOT met", None: "not known"}
     lines: list[str] = []
     for o in found:
         cited = f"  {' '.join(o.evidence)}" if o.evidence else ""

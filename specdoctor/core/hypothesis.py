@@ -24,6 +24,9 @@ Operator = Literal[">=", ">", "<=", "<", "==", "!="]
 Answers = Literal["symptom", "exists", "explains"]
 Priority = Literal["high", "medium", "low"]
 
+JUDGES = "judges"
+"""Where the evidence of a check names the causes that it looks for."""
+
 UNITS: dict[str, str] = {
     "throughput_tok_s": "tok/s",
     "request_throughput_tok_s": "tok/s",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from specdoctor.core.engine import Engine
 from specdoctor.core.events import Event, RunStarted
@@ -64,6 +64,21 @@ class Planner(Protocol):
     def name(self) -> str: ...
 
     def propose(self, briefing: Briefing) -> Sequence[Move]: ...
+
+
+class Conclusion(Frozen):
+    """What a planner's own question came to; `exit_code` is what the command returns for it."""
+
+    exit_code: int
+
+
+@runtime_checkable
+class Concluding(Protocol):
+    """A planner with a question of its own, whose answer is not the verdict on a cause."""
+
+    def conclude(self, briefing: Briefing) -> Conclusion | None:
+        """The answer as the evidence stands; None where nothing was read that could tell."""
+        ...
 
 
 class Batch(Frozen):

@@ -7,10 +7,11 @@ from collections.abc import Callable
 
 from specdoctor.core.errors import EXIT_INCONCLUSIVE, EXIT_MISMATCH, EXIT_OK
 from specdoctor.core.estimate import Estimate
+from specdoctor.core.hypothesis import JUDGES
 from specdoctor.core.ledger import Ledger
 from specdoctor.core.measurement import Measurement, on_prompts
-from specdoctor.core.model import Frozen, Role
-from specdoctor.planners.playbook import hypothesis_key
+from specdoctor.core.model import DECIDED, Frozen, Role
+from specdoctor.planners.playbook_keys import hypothesis_key
 from specdoctor.planners.playbook_schema import (
     AS_FOUND,
     CauseExpectation,
@@ -60,12 +61,23 @@ def _outcome(expectation: Expectation, playbook: Playbook, ledger: Ledger) -> Ou
         case CauseExpectation():
             return _cause(expectation, ledger)
         case VerdictExpectation():
-            words = " or ".join(expectation.verdict)
-            reached = ledger.verdict
-            if reached is None:
-                return Outcome(expected=f"verdict {words}", met=None, because="no verdict was reached")
-            met = reached.verdict in expectation.verdict
-            return Outcome(expected=f"verdict {words}", met=met, because=f"it is {reached.verdict}")
+            return _verdict(expectation, ledger)
+
+
+def _verdict(e: VerdictExpectation, ledger: Ledger) -> Outcome:
+    expected = f"verdict {' or '.join(e.verdict)}"
+    reached = ledger.verdict
+    if reached is None:
+        return Outcome(expected=expected, met=None, because="no verdict was reached")
+    if ledger.server is None or cut_short(ledger):
+        why = "the run was cut short" if ledger.server is not None else "no server was read"
+        return Outcome(expected=expected, met=None, because=f"{why}: its verdict {reached.verdict} says nothing")
+    return Outcome(expected=expected, met=reached.verdict in e.verdict, because=f"it is {reached.verdict}")
+
+
+def cut_short(ledger: Ledger) -> bool:
+    """Whether the run ended before its playbook did: what was not done by then says nothing."""
+    return ledger.ended is not None and ledger.ended.exit_code not in (EXIT_OK, EXIT_MISMATCH, EXIT_INCONCLUSIVE)
 
 
 def _measured(ledger: Ledger, label: str, concurrency: int, prompts: str | None) -> Measurement | None:
@@ -128,6 +140,8 @@ def _hypothesis(e: HypothesisExpectation, playbook: Playbook, ledger: Ledger) ->
         notes = [n.text for n in ledger.notes if n.text.startswith(f"{e.hypothesis}:")]
         return Outcome(expected=expected, met=None, because=notes[-1] if notes else "it was never stated")
     words = f"{found.id} is {found.status}" + (f": {found.because}" if found.because else "")
+    if found.status not in DECIDED and cut_short(ledger):
+        return Outcome(expected=expected, met=None, because=f"the run was cut short; {words}", evidence=found.evidence)
     return Outcome(expected=expected, met=found.status in e.status, because=words, evidence=found.evidence)
 
 
@@ -138,7 +152,30 @@ def _cause(e: CauseExpectation, ledger: Ledger) -> Outcome:
         return Outcome(expected=expected, met=None, because="no verdict was reached")
     named = next((c for c in ledger.verdict.causes if c.cause == e.cause), None)
     if named is None:
-        return Outcome(expected=expected, met="absent" in e.status, because="the verdict does not name it")
+        looked, why = _looked_for(e.cause, ledger)
+        if not looked:
+            return Outcome(expected=expected, met=None, because=f"not known: {why}", evidence=looked)
+        words = "the verdict does not name it"
+        return Outcome(expected=expected, met="absent" in e.status, because=words, evidence=looked)
     met = named.status in e.status and named.role in e.role
     words = f"the verdict has it as {named.status}, role {named.role}"
+    if not met and named.status == "suspected" and cut_short(ledger):
+        return Outcome(expected=expected, met=None, because=f"the run was cut short; {words}", evidence=named.evidence)
     return Outcome(expected=expected, met=met, because=words, evidence=named.evidence)
+
+
+def _looked_for(cause: str, ledger: Ledger) -> tuple[tuple[str, ...], str]:
+    """The evidence that was judged with this cause in mind, or none and why: what nobody read is not absent."""
+    tested = [h for h in ledger.hypotheses.values() if h.cause == cause and h.status in DECIDED]
+    looked = [e for h in tested for e in h.evidence]
+    unread: list[str] = []
+    for o in ledger.observations:
+        told, judges = o.observation, ledger.evidence[o.evidence].data.get(JUDGES)
+        if told.cause != cause and (told.cause is not None or not isinstance(judges, list) or cause not in judges):
+            continue
+        if told.stance == "no-data":
+            unread.append(told.claim)
+        else:
+            looked.append(o.evidence)
+    nothing = "nothing that could show it was read"
+    return tuple(dict.fromkeys(looked)), "; ".join(dict.fromkeys(unread)) or nothing

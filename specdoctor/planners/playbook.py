@@ -26,10 +26,12 @@ from specdoctor.core.moves import (
     Snapshot,
     Watch,
 )
-from specdoctor.core.ports import Briefing
+from specdoctor.core.ports import Briefing, Conclusion
 from specdoctor.core.server import SpecSetting
+from specdoctor.planners.expectations import exit_code, outcomes
 from specdoctor.planners.experiments import OFF, other_install_change, remedy_change
 from specdoctor.planners.hypotheses import excluded, explained_by_reading, findings
+from specdoctor.planners.playbook_keys import hypothesis_key
 from specdoctor.planners.playbook_schema import (
     AS_FOUND,
     BenchStep,
@@ -44,13 +46,6 @@ from specdoctor.planners.playbook_schema import (
 )
 from specdoctor.planners.rules import blocked
 from specdoctor.planners.trained_limits import trained_limits
-
-
-def hypothesis_key(step: RelaunchStep) -> str:
-    """The ledger's name for the hypothesis that a step tests."""
-    if step.hypothesis.answers == "symptom" and step.change.off:
-        return "symptom:slower"
-    return f"playbook:{step.relaunch}"
 
 
 class PlaybookPlanner:
@@ -79,6 +74,10 @@ class PlaybookPlanner:
         if ledger.changed:
             return [Restore(why="the playbook is at its end: put the original back")]
         return [Finish(why="the playbook is at its end")]
+
+    def conclude(self, briefing: Briefing) -> Conclusion:
+        """Whether what the playbook expects was met; it is asked when the last step is done."""
+        return Conclusion(exit_code=exit_code(outcomes(self.playbook, briefing.ledger)))
 
     def _opening(self, briefing: Briefing) -> list[Move]:
         """Faults that the checks found, and claims of later steps whose threshold is known by now."""
