@@ -367,12 +367,13 @@ def earlier_tune(store: MirroredStore, operations: Operations, settings: RunSett
     return earlier_outcome(store, scene, settings, target=operations.target, engines=engines)
 
 
-def triaged(texts: Mapping[str, str], *, symptom: str) -> TriageDocument:
-    """Files judged by every engine, reader and check there is."""
+def triaged(texts: Mapping[str, str], *, symptom: str, problems: Mapping[str, str] | None = None) -> TriageDocument:
+    """Files judged by every engine, reader and check there is. `problems`: what was not read, or in part, and why."""
     from specdoctor.app.triage import triage
     from specdoctor.readers.every import material_of
 
-    return triage(texts, engines=all_engines(), checks=all_checks(), material=material_of(texts), symptom=symptom)
+    material = material_of(texts, problems)
+    return triage(texts, engines=all_engines(), checks=all_checks(), material=material, symptom=symptom)
 
 
 def model_files(host: Host, path: str, *, label: str) -> ModelFiles:

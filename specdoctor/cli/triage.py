@@ -9,10 +9,7 @@ import typer
 
 from specdoctor.cli import options as opt
 from specdoctor.cli.output import print_json, print_text, width
-from specdoctor.cli.text_files import NotText, read_text
-from specdoctor.core.errors import EXIT_INCONCLUSIVE, EXIT_OK, UsageError
-
-SHOWN = 3
+from specdoctor.core.errors import EXIT_INCONCLUSIVE, EXIT_OK
 
 if TYPE_CHECKING:
     from specdoctor.app.triage import TriageDocument
@@ -23,8 +20,8 @@ def triage(
     paths: Annotated[
         list[Path],
         typer.Argument(
-            metavar="FILE...|DIR",
-            help="A server's log; beside it, where there are any, launch line, server info, configs.",
+            metavar="FILE...|DIR|ARCHIVE|-",
+            help="A server's log, launch line, tables, metrics, notes; a folder or archive of them; - reads a paste.",
         ),
     ],
     symptom: opt.Symptom = None,
@@ -32,7 +29,9 @@ def triage(
 ) -> None:
     """Judge the files of a server; no SSH, nothing is run.
 
-    The reader and the rules are those of an investigation.
+    What a file is, is told by its content: logs (.gz and .zst too), launch lines, server info, tables, results of load
+    generators, Prometheus dumps, configs, tensor lists, GPU tables, answers, notes. Of a log of more than 24 MiB the
+    middle is read in part.
 
     Exit code: 0 a cause or healthy, 3 not enough evidence in these files.
 
@@ -41,52 +40,20 @@ def triage(
       specdoctor triage server.log
       specdoctor triage server.log launch.txt --symptom "slower than without"
       specdoctor triage ./bug-report --json
+      specdoctor triage report.tar.gz
+      kubectl logs pod | specdoctor triage -
     """
     from specdoctor import assembly
+    from specdoctor.cli.given_files import read_given
     from specdoctor.core.model import Verdict
 
-    document = assembly.triaged(read_files(paths), symptom=symptom or "")
+    given = read_given(paths)
+    document = assembly.triaged(given.texts, symptom=symptom or "", problems=given.problems)
     if json:
         print_json(document.model_dump(mode="json", by_alias=True))
     else:
         print_text(document_text(document))
     raise typer.Exit(EXIT_INCONCLUSIVE if document.verdict is Verdict.NOT_ENOUGH_EVIDENCE else EXIT_OK)
-
-
-def read_files(paths: list[Path]) -> dict[str, str]:
-    """Texts by path relative to the folder they were given in; binary and empty files are left out.
-
-    Raises UsageError for a path that cannot be read, or when no text is among them.
-    """
-    base, found = _listed(paths)
-    texts: dict[str, str] = {}
-    others: list[str] = []
-    for path in found:
-        try:
-            text = read_text(path)
-        except NotText as why:
-            others.append(f"{path} {why}")
-            continue
-        texts[path.relative_to(base).as_posix() if path.is_relative_to(base) else path.as_posix()] = text
-    if not texts:
-        given = ", ".join(map(str, paths))
-        seen = f": {'; '.join(others[:SHOWN])}" + (f"; and {len(others) - SHOWN} more" if others[SHOWN:] else "")
-        raise UsageError(
-            f"no text file in {given}{seen if others else ''}",
-            next_step="give a server log (it may be a .gz), or a folder that holds one",
-        )
-    return texts
-
-
-def _listed(paths: list[Path]) -> tuple[Path, list[Path]]:
-    """The folder that names are relative to, and every file below the paths."""
-    for path in paths:
-        if not path.exists():
-            raise UsageError(f"there is no {path}", next_step="give a server log, or a folder that holds one")
-    folders = [path if path.is_dir() else path.parent for path in paths]
-    base = folders[0] if all(folder == folders[0] for folder in folders) else Path.cwd()
-    files = [file for path in paths for file in (sorted(path.rglob("*")) if path.is_dir() else [path])]
-    return base, [file for file in dict.fromkeys(files) if file.is_file()]
 
 
 def document_text(document: TriageDocument) -> str:

@@ -26,13 +26,15 @@ def every_reader() -> tuple[Reader, ...]:
     return tuple(sorted(found, key=lambda reader: (reader.rank, reader.name)))
 
 
-def material_of(texts: Mapping[str, str], unreadable: Mapping[str, str] | None = None) -> Material:
-    """What the files hold beside a server's own log. `unreadable`: files without a text, and why."""
+def material_of(texts: Mapping[str, str], problems: Mapping[str, str] | None = None) -> Material:
+    """What the files hold beside a server's own log. `problems`: of files without a text, or with a part of it."""
     found = Material()
     for where, text in texts.items():
         found = found.joined(read_one(text, where))
-    files = tuple(FileSeen(where=w, kind="unreadable", problem=why) for w, why in (unreadable or {}).items())
-    found = found.model_copy(update={"files": found.files + files})
+    said = dict(problems or {})
+    files = tuple(f.model_copy(update={"problem": f.problem or said.get(f.where, "")}) for f in found.files)
+    lost = tuple(FileSeen(where=w, kind="unreadable", problem=why) for w, why in said.items() if w not in texts)
+    found = found.model_copy(update={"files": files + lost})
     return _with_roles(found, texts)
 
 

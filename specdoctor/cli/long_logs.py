@@ -1,0 +1,126 @@
+"""A long log in little memory: its beginning and its end whole, of what is between the telling lines and a sample.
+
+Dropped lines are left empty, so that every line keeps its number.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Iterator
+
+WHOLE_BYTES = 24 << 20
+"""A text up to this is read as it is."""
+HEAD_BYTES = 4 << 20
+TAIL_BYTES = 8 << 20
+CHUNK_BYTES = 1 << 20
+STRIDE_BYTES = 64 << 10
+"""Of each stretch of this length one run of statistics lines is kept."""
+RUN_LINES = 3
+MOST_MARKED = 2000
+LONGEST_LINE = 64 << 10
+"""Of a longer line in the middle nothing is kept."""
+_SAMPLED = (b"Decode batch", b"Avg generation throughput", b"draft acceptance", b"eval time =")
+_TELLING = (
+    b"server_args=", b"non-default args", b"Initializing a V1 LLM engine", b"fired up and ready", b"Traceback (most",
+    b"shutdown", b"Shutting down", b"out of memory", b"OutOfMemory", b"FATAL", b"ERROR", b"Retract requests",
+)  # fmt: skip
+
+
+class LongText:
+    """What was kept of a text: `text`, its whole length, and in words what was left out ("" where nothing was)."""
+
+    def __init__(self, text: bytes, *, total: int, kept: int) -> None:
+        self.text = text
+        self.total = total
+        self.left_out = ""
+        if kept < total:
+            self.left_out = (
+                f"{total >> 20} MiB long: the first {HEAD_BYTES >> 20} and the last {TAIL_BYTES >> 20} MiB were read, "
+                "of what is between errors, starts and a sample of the statistics"
+            )
+
+
+def gathered(chunks: Iterable[bytes]) -> LongText:
+    """All of a text from its pieces, thinned beyond `WHOLE_BYTES` while it is read."""
+    whole: list[bytes] = []
+    total = 0
+    feed = iter(chunks)
+    for chunk in feed:
+        whole.append(chunk)
+        total += len(chunk)
+        if total > WHOLE_BYTES:
+            return _thinned(b"".join(whole), feed)
+    return LongText(b"".join(whole), total=total, kept=total)
+
+
+def _thinned(begun: bytes, feed: Iterator[bytes]) -> LongText:
+    cut = begun.rfind(b"\n", 0, HEAD_BYTES) + 1 or HEAD_BYTES
+    out = [begun[:cut]]
+    total, marked = len(begun), 0
+    waiting = deque(_pieces(begun[cut:]))
+    held = len(begun) - cut
+    for chunk in feed:
+        total += len(chunk)
+        waiting.append(chunk)
+        held += len(chunk)
+        while held - len(waiting[0]) > TAIL_BYTES:
+            piece, held = _whole_lines(waiting, held)
+            thin, found = _thin(piece, MOST_MARKED - marked)
+            marked += found
+            out.append(thin)
+    while held > TAIL_BYTES and len(waiting) > 1:
+        piece, held = _whole_lines(waiting, held)
+        thin, found = _thin(piece, MOST_MARKED - marked)
+        marked += found
+        out.append(thin)
+    return LongText(b"".join((*out, *waiting)), total=total, kept=0)
+
+
+def _pieces(text: bytes) -> Iterator[bytes]:
+    for start in range(0, len(text), CHUNK_BYTES):
+        yield text[start : start + CHUNK_BYTES]
+
+
+def _whole_lines(waiting: deque[bytes], held: int) -> tuple[bytes, int]:
+    """The oldest piece up to its last line's end; the rest joins the next piece."""
+    piece = waiting.popleft()
+    cut = piece.rfind(b"\n") + 1
+    if cut and waiting:
+        waiting[0] = piece[cut:] + waiting[0]
+        return piece[:cut], held - cut
+    return piece, held - len(piece)
+
+
+def _thin(piece: bytes, room: int) -> tuple[bytes, int]:
+    """A piece with all but its telling lines and a sample left empty, and how many telling lines it had."""
+    telling: set[int] = set()
+    for mark in _TELLING:
+        at = piece.find(mark)
+        while at >= 0 and len(telling) < room:
+            telling.add(piece.rfind(b"\n", 0, at) + 1)
+            at = piece.find(mark, piece.find(b"\n", at) + 1 or len(piece))
+    starts = telling | {start for at in range(0, len(piece), STRIDE_BYTES) for start in _run(piece, at)}
+    out: list[bytes] = []
+    done = 0
+    for start in sorted(starts):
+        end = piece.find(b"\n", start) + 1 or len(piece)
+        if start < done or end - start > LONGEST_LINE:
+            continue
+        out += [b"\n" * piece.count(b"\n", done, start), piece[start:end]]
+        done = end
+    out.append(b"\n" * piece.count(b"\n", done))
+    return b"".join(out), len(telling)
+
+
+def _run(piece: bytes, at: int) -> list[int]:
+    """Where the lines of the first statistics after `at` begin, the few after it included."""
+    found = [p for mark in _SAMPLED if (p := piece.find(mark, at, at + STRIDE_BYTES)) >= 0]
+    if not found:
+        return []
+    starts = [piece.rfind(b"\n", 0, min(found)) + 1]
+    for _ in range(RUN_LINES - 1):
+        end = piece.find(b"\n", starts[-1]) + 1
+        if not end:
+            break
+        starts.append(end)
+    return [start for start in starts if start < len(piece)]

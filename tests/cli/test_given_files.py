@@ -1,0 +1,142 @@
+"""What a person may give: files, folders, archives, a paste; nothing in them is fatal."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import tarfile
+import zipfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from specdoctor.cli.given_files import inner_name, read_given
+from specdoctor.cli.long_logs import HEAD_BYTES, TAIL_BYTES, WHOLE_BYTES, gathered
+from specdoctor.core.errors import UsageError
+
+FILES = {"server.log": b"one\ntwo\n", "sub/notes.txt": b"three\n"}
+
+
+def zipped(path: Path) -> Path:
+    with zipfile.ZipFile(path / "r.zip", "w") as archive:
+        for name, content in FILES.items():
+            archive.writestr(name, content)
+    return path / "r.zip"
+
+
+def tarred(path: Path) -> Path:
+    with tarfile.open(path / "r.tar.gz", "w:gz") as archive:
+        for name, content in FILES.items():
+            member = tarfile.TarInfo(name)
+            member.size = len(content)
+            archive.addfile(member, io.BytesIO(content))
+    return path / "r.tar.gz"
+
+
+def folder(path: Path) -> Path:
+    for name, content in FILES.items():
+        (path / name).parent.mkdir(exist_ok=True)
+        (path / name).write_bytes(content)
+    return path
+
+
+@pytest.mark.parametrize("made", [zipped, tarred, folder])
+def test_folders_and_archives_give_the_same(tmp_path: Path, made: Callable[[Path], Path]) -> None:
+    assert read_given([made(tmp_path)]).texts == {name: content.decode() for name, content in FILES.items()}
+
+
+def test_a_list_of_files_beside_an_archive(tmp_path: Path) -> None:
+    archive = zipped(tmp_path)
+    (tmp_path / "a.log").write_text("x\n")
+    assert sorted(read_given([tmp_path / "a.log", archive]).texts) == [
+        "a.log",
+        "r.zip/server.log",
+        "r.zip/sub/notes.txt",
+    ]
+
+
+def test_names_in_archives_lead_nowhere(tmp_path: Path) -> None:
+    with tarfile.open(tmp_path / "r.tar", "w") as archive:
+        for name, kind in (("../../etc/x", tarfile.REGTYPE), ("link", tarfile.SYMTYPE)):
+            member = tarfile.TarInfo(name)
+            member.type, member.linkname, member.size = kind, "/etc/passwd", 2 if kind == tarfile.REGTYPE else 0
+            archive.addfile(member, io.BytesIO(b"y\n"))
+    assert read_given([tmp_path / "r.tar"]).texts == {"etc/x": "y\n"}
+    assert inner_name("/a/../../b") == "a/b"
+
+
+def test_a_packed_log_in_an_archive(tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "r.zip", "w") as archive:
+        archive.writestr("server.log.gz", gzip.compress(b"one\n"))
+    assert read_given([tmp_path / "r.zip"]).texts == {"server.log.gz": "one\n"}
+
+
+@pytest.mark.parametrize("content", [b"PK\x03\x04broken", b"\x1f\x8bbroken", b"nothing of the kind"])
+def test_broken_archives_are_said(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "a.tar.gz").write_bytes(content)
+    (tmp_path / "a.log").write_text("one\n")
+    given = read_given([tmp_path])
+    assert list(given.texts) == ["a.log"]
+    assert "cannot be read" in given.problems["a.tar.gz"]
+
+
+def test_what_could_not_be_read_is_named_and_the_rest_read(tmp_path: Path) -> None:
+    (tmp_path / "a.log").write_text("one\n")
+    (tmp_path / "b.bin").write_bytes(bytes(range(256)) * 20)
+    given = read_given([tmp_path])
+    assert (given.texts, given.problems) == ({"a.log": "one\n"}, {"b.bin": "is no text"})
+
+
+def test_a_damaged_zst_is_said_whatever_can_unpack_it_here(tmp_path: Path) -> None:
+    (tmp_path / "a.log.zst").write_bytes(b"\x28\xb5\x2f\xfd broken")
+    (tmp_path / "b.log").write_text("one\n")
+    assert any(words in read_given([tmp_path]).problems["a.log.zst"] for words in ("damaged", "unpack it (zstd -d)"))
+
+
+def test_nothing_to_read_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="no text file"):
+        read_given([tmp_path])
+
+
+def lines(total: int) -> Iterator[bytes]:
+    """Decode lines with their number, in pieces that end anywhere."""
+    out = bytearray(b"first line\nserver_args=ServerArgs(model_path='m')\n")
+    number = 2
+    made = 0
+    while made < total:
+        number += 1
+        error = b"ERROR once\n" if number == 150_000 else b""
+        out += (
+            error or b"%d TP0] Decode batch. #running-req: 1, gen throughput (token/s): 10.0, #queue-req: 0\n" % number
+        )
+        if len(out) > 100_000:
+            made += len(out)
+            yield bytes(out)
+            out.clear()
+    yield bytes(out) + b"last line\n"
+
+
+def test_a_long_log_keeps_the_numbers_of_its_lines() -> None:
+    found = gathered(lines(WHOLE_BYTES + (8 << 20)))
+    text = found.text.split(b"\n")
+    assert len(found.text) < HEAD_BYTES + TAIL_BYTES + (6 << 20)
+    assert (text[0], text[-2]) == (b"first line", b"last line")
+    assert text[149_999] == b"ERROR once"
+    numbered = [(n, line) for n, line in enumerate(text, start=1) if b"] Decode" in line]
+    assert all(int(line.split(b" ")[0]) == n for n, line in numbered)
+    middle = [n for n, _ in numbered if 100_000 < n < 200_000]
+    assert len(middle) > 100
+    assert "MiB were read" in found.left_out
+
+
+def test_a_short_text_is_left_as_it_is() -> None:
+    pieces = [b"a\nb", b"c\n", b"\xff"]
+    found = gathered(pieces)
+    assert (found.text, found.left_out) == (b"".join(pieces), "")
+
+
+def test_a_long_text_without_any_line_ends() -> None:
+    found = gathered(b"x" * (1 << 20) for _ in range(40))
+    assert found.left_out
+    assert len(found.text) < WHOLE_BYTES
