@@ -36,8 +36,9 @@ def measure(
     counts = failures([r for r in record.requests if not r.ok or decode_time_s(r) is None])
     told = flags(timed, plan, record, spec, counts)
     good = [] if record.stopped else timed
-    by_counters = acceptance(record) if spec.on and good and all(r.verify_ct is None for r in good) else None
-    if by_counters is not None and by_counters.reset:
+    uncounted = all(r.verify_ct is None for r in good)
+    by_counters = acceptance(record) if spec.on and good and not any(r.histogram for r in good) else None
+    if by_counters is not None and by_counters.reset and uncounted:
         told += ("the server's counters were reset meanwhile (a flush or a restart): nothing is taken from them",)
     found = Measurement(
         id=measurement_id,
@@ -63,7 +64,8 @@ def measure(
         evidence=evidence,
     )
     if by_counters is not None and by_counters.accept_length is not None:
-        whole = {"accept_length": by_counters.accept_length, "conditional": by_counters.conditional}
+        whole: dict[str, object] = {"conditional": found.conditional or by_counters.conditional}
+        whole |= {"accept_length": by_counters.accept_length} if uncounted else {}
         found = found.model_copy(update=whole)
     return _with_form(found, form_words(plan))
 

@@ -282,7 +282,8 @@ def test_counts_of_other_engines() -> None:
     found = forms.counts_of([{"usage": {"completion_tokens": 20}, "metrics": {"speculative_decoding": vllm}}])
     assert (found["verify_ct"], found["correct_drafts"], found["proposed_drafts"]) == (9, 11, 21)
     llama = forms.counts_of([{"timings": {"predicted_n": 64, "prompt_n": 7, "draft_n": 60, "draft_n_accepted": 40}}])
-    assert llama == {"completion_tokens": 64, "prompt_tokens": 7, "correct_drafts": 40, "proposed_drafts": 60}
+    counted = {"completion_tokens": 64, "prompt_tokens": 7, "correct_drafts": 40, "proposed_drafts": 60}
+    assert llama == {**counted, "verify_ct": 23}
 
 
 def test_an_incremental_stream_gives_the_same_text_as_a_cumulative_one() -> None:

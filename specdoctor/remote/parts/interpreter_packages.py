@@ -65,6 +65,8 @@ def import_path(interpreter: str, env: Dict[str, str], cwd: Optional[str], root:
 
 def _usual_folders(root: str, interpreter: str, env: Dict[str, str]) -> List[str]:
     found: List[str] = []
+    if "/site-packages/" in interpreter:  # a program that a package brought along
+        found.append(interpreter.split("/site-packages/", maxsplit=1)[0] + "/site-packages")
     prefixes = [env.get("VIRTUAL_ENV"), env.get("CONDA_PREFIX"), os.path.dirname(os.path.dirname(interpreter))]
     for prefix in [prefix for prefix in prefixes if prefix] + ["/usr/local", "/usr", "/opt/venv"]:
         library = prefix + "/lib"

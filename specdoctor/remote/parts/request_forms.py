@@ -92,6 +92,16 @@ def _first(places: List[Dict[str, Any]], names: Iterable[str]) -> Any:
     return None
 
 
+def _steps_by_timings(timings: Dict[str, Any]) -> Optional[int]:
+    """Target forwards after the prompt, of an engine that counts drafts and not steps: each gives one token of its own,
+    the first token comes from the prompt. Those without a draft count too.
+    """
+    tokens, accepted = timings.get("predicted_n"), timings.get("draft_n_accepted")
+    if not isinstance(tokens, int) or not isinstance(accepted, int):
+        return None
+    return tokens - 1 - accepted if tokens - 1 > accepted else None
+
+
 def counts_of(chunks: Iterable[Dict[str, Any]]) -> Dict[str, Any]:
     """Token and speculation counts from the last chunks of an answer, by whichever names its version uses."""
     found: Dict[str, Any] = {}
@@ -111,6 +121,9 @@ def counts_of(chunks: Iterable[Dict[str, Any]]) -> Dict[str, Any]:
             "histogram": list(histogram) if isinstance(histogram, list) else None,
         }
         found.update((name, value) for name, value in values.items() if value is not None)
+        steps = _steps_by_timings(timings)
+        if steps is not None:
+            found.setdefault("verify_ct", steps)
     if found.get("histogram") and found.get("correct_drafts") is None:
         found["correct_drafts"] = sum(index * count for index, count in enumerate(found["histogram"]))
     return found
