@@ -309,8 +309,10 @@ def resumed_run(
 
 
 def stored_start(store: MirroredStore, run_id: str) -> RunStarted:
-    """The first event of a stored run, by its whole id."""
-    return next(started for started in store.runs() if started.run == run_id)
+    """The first event of a stored run, by its whole id. Raises StoreError where it cannot be read."""
+    from specdoctor.core import events as ev
+
+    return next(started for started in store.events(run_id) if isinstance(started, ev.RunStarted))
 
 
 def scene_of(facts: Facts, *, target: str, port: int | None = None, engine: str | None = None) -> Scene:

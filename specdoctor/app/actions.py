@@ -159,7 +159,7 @@ def _snapshot(run: Run, action: str) -> Outcome:
         history=bool(settings.recall),
     )
     facts = run.operations.snapshot(request)
-    first = not any(e.source == "snapshot" for e in run.ledger.evidence.values())
+    first = run.ledger.server is None
     try:
         view = run.set_scene(facts)
     except TargetError:

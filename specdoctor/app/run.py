@@ -131,10 +131,15 @@ class Run:
         return view
 
     def load(self) -> None:
-        """Rebuild ledger and scene from what is stored: nothing else is needed to go on."""
+        """Rebuild ledger and scene from what is stored: nothing else is needed to go on.
+
+        There is no scene where none of the facts that were read showed a server to study: the run reads anew.
+        """
         self.ledger = fold(self.store.events(self.id))
         if self.ledger.started is None:
             raise LedgerError(f"run {self.id} has no events")
+        if self.ledger.server is None:
+            return
         for evidence in reversed(list(self.ledger.evidence.values())):
             if evidence.source == "snapshot" and evidence.artefact is not None:
                 self.set_scene(Facts.model_validate_json(self.store.artefact(self.id, evidence.artefact)))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from pydantic import ValidationError
+
 from specdoctor.analysis.launch_spread import CHANGES_WITH_A_START
 from specdoctor.analysis.tune_space import candidates, change_for
 from specdoctor.analysis.tuned import Tuned, TunedAt, tuned
@@ -11,6 +13,7 @@ from specdoctor.app.fingerprint import fingerprint
 from specdoctor.app.run import FACTS_ARTEFACT
 from specdoctor.app.scene import scene_of
 from specdoctor.core.engine import Engine
+from specdoctor.core.errors import SpecdoctorError, TargetError
 from specdoctor.core.events import RunSettings
 from specdoctor.core.facts import Facts
 from specdoctor.core.ledger import Ledger, fold
@@ -64,13 +67,23 @@ def earlier_outcome(
     for first in reversed(store.runs()):
         if first.target != target or first.settings.planner != "tune" or not _same_search(first.settings, settings):
             continue
-        then = _scene(store, first.run, fold(store.events(first.run)), engines)
-        if then is None or _state(then) != now:
+        try:
+            found = _answer_in(store, first.run, now, engines)
+        except (SpecdoctorError, ValidationError):  # of another version, or damaged: it answers nothing
             continue
-        found = outcome_of(store, first.run, engines=engines, cached=True)
-        if found.finished and found.tuned.results and all(r.confirmed for r in found.tuned.results):
+        if found is not None:
             return found
     return None
+
+
+def _answer_in(store: Store, run: str, now: dict[str, str], engines: Sequence[Engine]) -> TuneOutcome | None:
+    """The confirmed outcome of a search in this state of the system, if it is one."""
+    then = _scene(store, run, fold(store.events(run)), engines)
+    if then is None or _state(then) != now:
+        return None
+    found = outcome_of(store, run, engines=engines, cached=True)
+    sure = found.finished and found.tuned.results and all(r.confirmed for r in found.tuned.results)
+    return found if sure else None
 
 
 def _same_search(one: RunSettings, other: RunSettings) -> bool:
@@ -90,13 +103,19 @@ def _state(scene: Scene) -> dict[str, str]:
 
 
 def _scene(store: Store, run: str, ledger: Ledger, engines: Sequence[Engine]) -> Scene | None:
-    """The server as the run first read it; None where it never got that far."""
+    """The server as the run first read it; None where it never got that far, or found none that it may study.
+
+    The facts were judged when they were read: what refused them then is told in that run's events.
+    """
     for evidence in reversed(list(ledger.evidence.values())):
         if evidence.source == "snapshot" and evidence.artefact is not None and FACTS_ARTEFACT in evidence.artefact:
             facts = Facts.model_validate_json(store.artefact(run, evidence.artefact))
             started = ledger.started
             target = started.target if started is not None else ""
-            return scene_of(facts, engines=engines, target=target, port=ledger.settings.port, own_run=run)
+            try:
+                return scene_of(facts, engines=engines, target=target, port=ledger.settings.port, own_run=run)
+            except TargetError:
+                return None
     return None
 
 

@@ -46,7 +46,7 @@ def _playbooks() -> Iterable[str]:
 def _runs() -> Iterable[str]:
     from specdoctor.assembly import open_store
 
-    return (started.run for started in open_store().runs())
+    return open_store().store.names()
 
 
 def _targets() -> Iterable[str]:

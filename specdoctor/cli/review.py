@@ -10,6 +10,7 @@ import typer
 from specdoctor.cli import completing
 from specdoctor.cli import options as opt
 from specdoctor.cli.output import print_json, print_text, say, width
+from specdoctor.core.errors import StoreError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -89,10 +90,20 @@ def runs(json: opt.Json = False) -> None:
     from specdoctor.render.tables import RUN_ROW_KINDS, run_row, runs_table
 
     store = assembly.open_store()
-    rows = [row for r in store.runs() if (row := run_row(store.store.events(r.run, kinds=RUN_ROW_KINDS)))]
+    rows, unreadable = [], {}
+    for name in store.store.names():
+        try:
+            row = run_row(store.store.events(name, kinds=RUN_ROW_KINDS))
+        except StoreError as error:
+            unreadable[name] = error.message
+        else:
+            rows += [row] if row is not None else []
+    for why in unreadable.values():
+        say(f"not listed: {why}; the version of specdoctor that wrote it can read it")
     if json:
-        print_json({"schema": "specdoctor.runs/1", "runs": [row._asdict() for row in rows]})
+        listed = [row._asdict() for row in rows]
+        print_json({"schema": "specdoctor.runs/1", "runs": listed, "unreadable": unreadable})
     elif rows:
         print_text(runs_table(rows, width=width()))
-    else:
+    elif not unreadable:
         say(f"no run yet in {store.store.path}; begin with: specdoctor demo")

@@ -67,6 +67,7 @@ class Ledger:
         self._changed_before = False
         self._refusals_before = 0
         self._relaunches_before = 0
+        self._actions_before = 0
         self._answers_before = 0
         self._restores_before = 0
         self.guard_acted_at: float | None = None
@@ -112,6 +113,11 @@ class Ledger:
         """Whether our last try to put the original back did not succeed; a resumed run may try again."""
         tried = self.restores[self._restores_before :]
         return bool(tried) and not tried[-1].outcome.proved and tried[-1].by != "guard"
+
+    @property
+    def reading_tried(self) -> bool:
+        """Whether the host was read since the run was last taken up: a run that found no server looks again then."""
+        return any(a.started.what == "snapshot" for a in list(self.actions.values())[self._actions_before :])
 
     def open_actions(self) -> list[ActionEntry]:
         return [a for a in self.actions.values() if a.ended is None]
@@ -205,6 +211,7 @@ class Ledger:
                 self._budget(event)
                 self.resumes += 1
                 self._restores_before, self._relaunches_before = len(self.restores), len(self.relaunches)
+                self._actions_before = len(self.actions)
                 self.ended = None
                 if allow is not None:
                     self.allow = allow

@@ -60,8 +60,7 @@ class PlaybookPlanner:
         """Open what can be predicted by now, else the next step that is not done, else put back and finish."""
         ledger, scene = briefing.ledger, briefing.scene
         if scene is None:
-            tried = any(a.started.what == "snapshot" for a in ledger.actions.values())
-            return [] if tried else [Snapshot(why="read everything once before the first step")]
+            return [] if ledger.reading_tried else [Snapshot(why="read everything once before the first step")]
         opening = self._opening(briefing)
         if opening:
             return opening

@@ -54,7 +54,7 @@ class RulePlanner:
         """The next moves: read, list hypotheses, compute, look on, load, restart, put back, finish."""
         ledger, scene = briefing.ledger, briefing.scene
         if scene is None:
-            return [] if _done(ledger, "snapshot") else [Snapshot(why="read everything once before anything else")]
+            return [] if ledger.reading_tried else [Snapshot(why="read everything once before anything else")]
         if not ledger.observations:
             return [RunChecks(why="judge what was read before touching anything")]
         symptom = read_symptom(ledger.settings.symptom).at(ledger.settings.concurrency)

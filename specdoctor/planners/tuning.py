@@ -30,8 +30,7 @@ class TunePlanner:
         """Read, look on, measure what runs, then the next launch worth its downtime, else finish."""
         ledger, scene = briefing.ledger, briefing.scene
         if scene is None:
-            tried = any(a.started.what == "snapshot" for a in ledger.actions.values())
-            return [] if tried else [Snapshot(why="read everything once before anything else")]
+            return [] if ledger.reading_tried else [Snapshot(why="read everything once before anything else")]
         if not ledger.observations:
             return [RunChecks(why="judge what was read before touching anything")]
         unfit = _unfit(briefing)

@@ -110,24 +110,28 @@ class SqliteStore:
         return int(found)
 
     def runs(self) -> list[RunStarted]:
-        """The first event of every run, the oldest run first."""
+        """The first event of every run that this version can read, the oldest run first; `names` has the others too."""
         with self._explained("list the runs"), self._guard:
-            rows = self._db.execute("SELECT run, body FROM events WHERE seq = 1 ORDER BY at, run").fetchall()
+            rows = self._db.execute("SELECT body FROM events WHERE seq = 1 ORDER BY at, run").fetchall()
         out: list[RunStarted] = []
-        for run, body in rows:
+        for (body,) in rows:
             try:
                 event = event_from_json(body)
-            except ValidationError as error:
-                raise self._damaged(f"event 1 of run {run} cannot be read: {_first(error)}") from error
+            except ValidationError:
+                continue
             if isinstance(event, RunStarted):
                 out.append(event)
         return out
 
-    def find(self, prefix: str) -> str:
-        """The run whose id is `prefix` or is the only one to start with it; raises UsageError otherwise."""
+    def names(self) -> list[str]:
+        """The ids of all runs, the oldest first, whether or not this version can read them."""
         with self._explained("list the runs"), self._guard:
             rows = self._db.execute("SELECT run FROM events WHERE seq = 1 ORDER BY at, run").fetchall()
-        names = [str(row[0]) for row in rows]
+        return [str(row[0]) for row in rows]
+
+    def find(self, prefix: str) -> str:
+        """The run whose id is `prefix` or is the only one to start with it; raises UsageError otherwise."""
+        names = self.names()
         found = [n for n in names if n.startswith(prefix)]
         if prefix in names:
             return prefix
@@ -143,7 +147,7 @@ class SqliteStore:
 
     def free_run_id(self) -> str:
         """A short id that no run here has, nor starts with."""
-        taken = {r.run for r in self.runs()}
+        taken = self.names()
         size = 2
         while True:
             run = secrets.token_hex(size)
