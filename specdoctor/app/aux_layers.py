@@ -7,8 +7,8 @@ from pydantic import JsonValue
 from specdoctor.core.server import ServerView
 from specdoctor.drafter.capture import configured
 from specdoctor.drafter.checkpoint import Checkpoint
-from specdoctor.drafter.comparison import EngineChoice, column_for
-from specdoctor.drafter.logged import column_in_range, said_entries
+from specdoctor.drafter.comparison import column_for
+from specdoctor.drafter.logged import choice_of, column_in_range, said_entries
 from specdoctor.drafter.rules.table import ENGINES
 from specdoctor.drafter.states import entry_of
 
@@ -38,7 +38,7 @@ def _captured(view: ServerView) -> tuple[int, ...] | None:
     if shape is None or view.engine not in ENGINES or view.draft_config is None:
         return None
     if view.version is not None:
-        column = column_for(EngineChoice(name=view.engine, version=view.version), view.draft_config, shape)
+        column = column_for(choice_of(view), view.draft_config, shape)
     else:
         column = column_in_range(view.engine, view.version_range or "", view.draft_config, shape)
     if column is None or column.doubt or column.states is None or view.version_doubts:

@@ -212,8 +212,8 @@ def traffic_measurement(
 ) -> Measurement | None:
     """What the users' own traffic shows in the log, at the batch size seen most: no request of ours.
 
-    Accept length is weighted by running requests; the cycle is the median over clean windows of
-    running * accept length / throughput. None when no window holds living requests.
+    Accept length is weighted by drafts where the engine prints them, else by running requests; the cycle is the median
+    over clean windows of running * accept length / throughput. None when no window holds living requests.
     """
     living = [w for w in windows if w.running > 0 and w.tokens != 0]
     if not living:
@@ -221,10 +221,9 @@ def traffic_measurement(
     running = statistics.mode(w.running for w in living)
     same = [w for w in living if w.running == running]
     clean = [w for w in same if w.clean and w.throughput_tok_s > 0]
-    lengths = [(w.accept_length, w.running) for w in same if w.accept_length is not None]
     length: Estimate | None = exact(1.0, "tokens/cycle", estimator="no speculation: one token per forward")
     if spec.on:
-        length = _ratio_of([(al * run, run) for al, run in lengths], "decode lines weighted by running requests")
+        length = _logged_length(same)
     per_token = [(w.accept_length or 1.0) * w.running * 1000.0 / w.throughput_tok_s for w in clean]
     return Measurement(
         id=measurement_id,
@@ -244,6 +243,15 @@ def traffic_measurement(
         prompt_set="the users' own traffic",
         evidence=evidence,
     )
+
+
+def _logged_length(windows: Sequence[DecodeWindow]) -> Estimate | None:
+    counts = [w.counts for w in windows if w.counts is not None and w.counts.drafts]
+    if counts:
+        pairs = [(float((c.drafts or 0) + c.accepted), float(c.drafts or 0)) for c in counts]
+        return _ratio_of(pairs, "accepted tokens / drafts + 1 over the log's intervals")
+    lengths = [(w.accept_length, w.running) for w in windows if w.accept_length is not None]
+    return _ratio_of([(al * run, run) for al, run in lengths], "decode lines weighted by running requests")
 
 
 def _ratio_of(pairs: Sequence[tuple[float, float]], estimator: str) -> Estimate | None:

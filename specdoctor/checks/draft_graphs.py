@@ -22,6 +22,8 @@ class DraftGraphs:
         view = scene.view
         if view.spec is None or not view.spec.on or view.spec.family == "NGRAM" or graphs_disabled(view):
             return silent(self.name, "GRAPH-2", "no drafter with graphs to look for")
+        if view.engine != "sglang":
+            return no_data(self.name, "GRAPH-2", "this engine's log does not tell the drafter's graphs apart")
         if view.log is None or not any(g.what == "target" for g in view.log.graphs):
             return no_data(self.name, "GRAPH-2", "the log read does not hold the start-up with its capture lines")
         have = {g.what for g in view.log.graphs if g.finished}

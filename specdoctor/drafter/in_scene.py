@@ -11,7 +11,7 @@ from specdoctor.drafter.capture import TargetShape
 from specdoctor.drafter.checkpoint import Checkpoint
 from specdoctor.drafter.comparison import Column, EngineChoice, column_for
 from specdoctor.drafter.listed import TENSORS, VALUES, tensors_listed, values_listed
-from specdoctor.drafter.logged import column_in_range, logged_column, said_entries
+from specdoctor.drafter.logged import choice_of, column_in_range, logged_column, said_entries
 from specdoctor.drafter.pair import Pair
 from specdoctor.drafter.records.record import TrainingRecord
 from specdoctor.drafter.records.table import SUFFIXES, found_record
@@ -41,7 +41,7 @@ def pair_in(scene: Scene) -> Pair | None:
         draft=_drafter(scene),
         target=target,
         shape=shape,
-        choice=EngineChoice(name=view.engine, version=view.version or "") if known else None,
+        choice=choice_of(view) if known else None,
         column=column_in_force(scene, shape) if shape is not None else None,
         record=record_beside(scene, shape) if shape is not None else None,
     )
@@ -105,7 +105,7 @@ def column_in_force(scene: Scene, target: TargetShape) -> Column | None:
         if view.version_range is None:
             return None
         return column_in_range(view.engine, view.version_range, view.draft_config, target)
-    column = column_for(EngineChoice(name=view.engine, version=view.version), view.draft_config, target)
+    column = column_for(choice_of(view), view.draft_config, target)
     if column is None or not (column.doubt or view.version_doubts):
         return column
     doubt = column.doubt or view.version_doubts[0]

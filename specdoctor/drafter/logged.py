@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from specdoctor.core.server import Source
+from specdoctor.core.server import ServerView, Source
 from specdoctor.drafter.capture import Capture, TargetShape, configured
 from specdoctor.drafter.comparison import Column, EngineChoice, column_for
 from specdoctor.drafter.rules.rule import Release
@@ -14,16 +14,28 @@ from specdoctor.drafter.rules.table import ENGINES
 from specdoctor.drafter.states import at_entries
 
 _AT_ENTRY = re.compile(r"(?:at entry of target layers|EAGLE3 extract_layers =) \[([\d, ]+)\]")
+_BY_ID = re.compile(r"auxiliary layers from (?:speculative config|config|model): \(([\d, ]+)\)")
 _BOUND = re.compile(r"(>=|<)\s*(\d+(?:\.\d+)*)")
 _END: Release = (9999, 0, 0)
 
 
 def said_entries(text: str) -> tuple[int, ...] | None:
-    """The entries that a log line says are captured; None for any other line."""
+    """The entries that a log line says are captured; None for any other line.
+
+    vLLM prints the ids as configured and takes each once, in ascending order; an id is the layer at whose input it is.
+    """
     match = _AT_ENTRY.search(text)
-    if match is None:
-        return None
-    return tuple(int(number) for number in re.findall(r"\d+", match[1]))
+    if match is not None:
+        return tuple(int(number) for number in re.findall(r"\d+", match[1]))
+    ids = _BY_ID.search(text)
+    return tuple(sorted({int(number) for number in re.findall(r"\d{1,6}", ids[1])})) if ids is not None else None
+
+
+def choice_of(view: ServerView) -> EngineChoice:
+    """The engine of a server as it serves, with the model runner where the server or its log named it."""
+    runner = view.effective.get("model_runner")
+    known = runner if isinstance(runner, str) and runner in ENGINES[view.engine].runners else None
+    return EngineChoice(name=view.engine, version=view.version or "", runner=known)
 
 
 def logged_column(choice: EngineChoice, entries: tuple[int, ...], cited: Source, config: Mapping[str, Any]) -> Column:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from specdoctor.app.measuring import measure, traffic_measurement
+from specdoctor.core.draft_counts import DraftCounts
 from specdoctor.core.measurement import BenchPlan, BenchRecord, Measurement, Prompt, PromptSet, RequestRecord
 from specdoctor.core.server import DecodeWindow, ServerRef, SpecSetting
 
@@ -196,6 +197,21 @@ def test_traffic_in_the_log_gives_figures_without_load() -> None:
     assert m.accept_length is not None
     assert m.accept_length.value == pytest.approx(1.6)
     assert m.requests == 6
+
+
+def test_intervals_that_count_drafts_are_weighted_by_them() -> None:
+    windows = [
+        window(accept_length=3.0, counts=DraftCounts(drafts=10, drafted=20, accepted=20)),
+        window(accept_length=1.5, counts=DraftCounts(drafts=90, drafted=180, accepted=45)),
+        window(accept_length=1.5, counts=DraftCounts(drafts=100, drafted=200, accepted=50)),
+    ]
+    m = traffic_measurement(
+        measurement_id="M1", evidence="E1", launch="as found", launch_key="original", spec=CHAIN, windows=windows
+    )
+    assert m is not None
+    assert m.accept_length is not None
+    assert m.accept_length.value == pytest.approx(1 + 115 / 200)
+    assert "drafts" in m.accept_length.estimator
 
 
 def test_an_empty_log_gives_no_measurement() -> None:
