@@ -92,7 +92,15 @@ def parse_asked(message: str) -> dict[str, JsonValue] | None:
     return read_dict(message[:_MAX_LINE], match.end()) if match is not None else None
 
 
-def parse_server_info(body: str) -> dict[str, JsonValue] | None:
+@dataclass(frozen=True)
+class ServerInfo:
+    """A /server_info document: values by argument name, and where each stands in it (dotted key, value as written)."""
+
+    values: dict[str, JsonValue]
+    places: dict[str, tuple[str, JsonValue]]
+
+
+def parse_server_info(body: str) -> ServerInfo | None:
     """The values of a /server_info document (JSON or text form) by argument name; None if `body` is none."""
     if "vllm_config" not in body:
         return None
@@ -102,16 +110,20 @@ def parse_server_info(body: str) -> dict[str, JsonValue] | None:
         return None
     config = parsed.get("vllm_config") if isinstance(parsed, dict) else None
     if isinstance(config, str):
-        return flat(read_fields(config[:_MAX_LINE], 0))
+        return ServerInfo(flat(read_fields(config[:_MAX_LINE], 0)), {})
     if not isinstance(config, dict):
         return None
     found: dict[str, JsonValue] = {}
-    for part in _PARTS:
+    places: dict[str, tuple[str, JsonValue]] = {}
+    for part in (*_PARTS, SPEC, "compilation_config"):
         inner = config.get(part)
+        whole = part not in _PARTS
+        if whole and part in config:
+            found[part] = inner
         for key, value in inner.items() if isinstance(inner, dict) else ():
             if not isinstance(value, dict):
-                found.setdefault(key, value)
-    for key in (SPEC, "compilation_config"):
-        if key in config:
-            found[key] = config[key]
-    return flat(found)
+                name = f"{part}.{key}" if whole else _NAMES.get(key, key)
+                places.setdefault(str(name), (f"vllm_config.{part}.{key}", value))
+                if not whole:
+                    found.setdefault(key, value)
+    return ServerInfo(flat(found), places)

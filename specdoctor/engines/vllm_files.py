@@ -15,7 +15,7 @@ from specdoctor.core.server import LogReading, ServerView, Source
 from specdoctor.engines.shell_commands import ShellCommand, commands_in
 from specdoctor.engines.versions import parse_version
 from specdoctor.engines.vllm_args import METHOD, MODEL, TOKENS, Asked, flags_start, read_driver, read_launch
-from specdoctor.engines.vllm_config import parse_server_info
+from specdoctor.engines.vllm_config import ServerInfo, parse_server_info
 from specdoctor.engines.vllm_counters import lifetime_counts
 from specdoctor.engines.vllm_log import read_log
 from specdoctor.engines.vllm_view import KnownVersion, Parts, Settings, State, build_view, settings_of_log
@@ -86,7 +86,7 @@ def _launches(texts: Mapping[str, str], skipped: set[str]) -> list[_Launch]:
     return found
 
 
-def _infos(texts: Mapping[str, str]) -> list[tuple[str, dict[str, JsonValue]]]:
+def _infos(texts: Mapping[str, str]) -> list[tuple[str, ServerInfo]]:
     found = [(name, parse_server_info(text)) for name, text in texts.items() if text.lstrip()[:1] == "{"]
     return sorted(((n, info) for n, info in found if info is not None), key=lambda item: _preference(item[0]))
 
@@ -102,9 +102,9 @@ def _agreement(asked: Mapping[str, str], values: Mapping[str, JsonValue]) -> int
     return score
 
 
-def _values(log: _Log | None, info: tuple[str, dict[str, JsonValue]] | None) -> dict[str, JsonValue]:
+def _values(log: _Log | None, info: tuple[str, ServerInfo] | None) -> dict[str, JsonValue]:
     if info is not None:
-        return info[1]
+        return info[1].values
     if log is None:
         return {}
     asked: dict[str, JsonValue] = dict(log.reading.asked_args or {})

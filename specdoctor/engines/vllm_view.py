@@ -15,6 +15,7 @@ from specdoctor.core.server import Keeper, LogReading, Rewrite, ServerRef, Serve
 from specdoctor.engines.argument_values import as_text
 from specdoctor.engines.versions import VersionRange, parse_range, parse_version, range_of
 from specdoctor.engines.vllm_args import MODEL, SPEC, Asked, asked_of_dict
+from specdoctor.engines.vllm_config import ServerInfo
 from specdoctor.engines.vllm_effect import asked_setting, chain, predict, setting_in_force, speculates
 from specdoctor.engines.vllm_rewrites import Case, rewrites
 
@@ -43,14 +44,18 @@ class Settings:
     cite: Callable[[str], Source | None]
 
     @classmethod
-    def of_info(cls, values: dict[str, JsonValue], where: str) -> Settings:
+    def of_info(cls, info: ServerInfo, where: str) -> Settings:
         """Those of a /server_info document."""
 
         def cite(key: str) -> Source | None:
-            name = f"vllm_config.{key}" if key.startswith((SPEC, "compilation_config")) else key
-            return Source(where=where, key=name, quote=(as_text(values.get(key)) or "null")[:_MAX_QUOTE])
+            place = info.places.get(key)
+            if place is None:
+                return None
+            written = place[1]
+            quote = "" if isinstance(written, list) else (as_text(written) or "null")[:_MAX_QUOTE]
+            return Source(where=where, key=place[0], quote=quote)
 
-        return cls(values, Source(where=where), cite)
+        return cls(dict(info.values), Source(where=where), cite)
 
 
 def settings_of_log(log: LogReading, text: str) -> Settings | None:

@@ -8,6 +8,8 @@ import pytest
 
 from specdoctor.engines.sglang import engine as sglang
 from specdoctor.engines.vllm import engine
+from specdoctor.engines.vllm_config import parse_server_info
+from specdoctor.engines.vllm_view import Settings
 from tests.engines.vllm_data import excerpt
 
 FILES = {
@@ -109,3 +111,19 @@ def test_a_dropped_limit_by_batch_size_is_named_for_the_versions_that_ignore_it(
 def test_files_of_another_engine_are_not_taken() -> None:
     assert engine.view_from_files({"launch.sh": "python3 -m sglang.launch_server --model-path /m\n"}) is None
     assert sglang.view_from_files(dict(FILES)) is None
+
+
+def test_every_value_of_the_document_can_be_opened() -> None:
+    document = json.loads(FILES["server_info.json"])
+    info = parse_server_info(FILES["server_info.json"])
+    assert info is not None
+    cite = Settings.of_info(info, "server_info.json").cite
+    for key in ("speculative_config.num_speculative_tokens", "max_num_seqs", "kv_cache_dtype", "max_model_len",
+                "compilation_config.cudagraph_mode", "async_scheduling"):  # fmt: skip
+        source = cite(key)
+        assert source is not None
+        value = document
+        for part in (source.key or "").split("."):
+            value = value[part]
+        assert source.quote == str(value)
+    assert info.values["compilation_config.cudagraph_mode"] == "NONE"

@@ -31,6 +31,9 @@ DRAFT_FLAGS = (
     "--spec-draft-model",
     "--model-draft",
     "-md",
+    "--speculative-config.model",
+    "--speculative_config.model",
+    "-sc.model",
 )
 MODEL_VARIABLES = ("LLAMA_ARG_MODEL",)
 DRAFT_VARIABLES = ("LLAMA_ARG_SPEC_DRAFT_MODEL", "LLAMA_ARG_MODEL_DRAFT")
