@@ -254,6 +254,10 @@ def planner_for(settings: RunSettings) -> Planner:
         from specdoctor.planners.tuning import TunePlanner
 
         return TunePlanner()
+    if settings.planner == "turns":
+        from specdoctor.planners.turns import TurnsPlanner
+
+        return TurnsPlanner()
     from specdoctor.planners.rules import RulePlanner
 
     return RulePlanner()

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from specdoctor.cli import options as opt
+from specdoctor.cli.bench_duel import of_block, two_servers
 from specdoctor.cli.bench_progress import BlockProgress
+from specdoctor.cli.bench_turns import measured_in_turns, turns_of
 from specdoctor.cli.output import print_json, print_text, say, width
 from specdoctor.core.errors import (
-    EXIT_INCONCLUSIVE,
     EXIT_INTERRUPTED,
     EXIT_OK,
     ApprovalNeeded,
@@ -21,10 +22,9 @@ from specdoctor.core.errors import (
 )
 
 if TYPE_CHECKING:
-    from specdoctor.app.benching import BenchSettings, Block, Duel, LoadResult, Side
+    from specdoctor.app.benching import BenchSettings, Block, LoadResult, Side
 
 WATCH_S = 2.0
-MOST_ARM_BLOCKS = 12
 
 
 def bench(
@@ -65,6 +65,20 @@ def bench(
         int | None,
         typer.Option("--against-port", metavar="PORT", help="Its port, or one on the same host.", show_default=False),
     ] = None,
+    against_launch: Annotated[
+        str | None,
+        typer.Option(
+            "--against-launch",
+            metavar="LAUNCH",
+            help="Compare with another launch of this server, start by start, and put it back: off (no speculation), "
+            "other-install (of the targets file), or flags.",
+            show_default=False,
+        ),
+    ] = None,
+    starts: Annotated[
+        int,
+        typer.Option("--starts", metavar="N", help="With --against-launch: at most so many of each.", min=1, max=12),
+    ] = 3,
     with_traffic: opt.WithTraffic = False,
     server_port: opt.ServerPort = None,
     accept_new_host_key: opt.AcceptNew = False,
@@ -74,11 +88,15 @@ def bench(
     targets: opt.TargetsFile = None,
     json: opt.Json = False,
 ) -> None:
-    """Measure a server, or two in turns; nothing is restarted and nothing is stored.
+    """Measure a server, or two in turns; nothing is restarted and nothing is stored, but with --against-launch.
 
     Loads the server from its own host, so --allow load is needed. Warms up until it is warm, then measures. With
     --against two servers take turns (A B B A) until the answer is clear. The document of --json can be compared with
     another (specdoctor compare).
+
+    With --against-launch the server is restarted in turns (A B B A) with another launch line: a run that asks, guards,
+    restores and resumes as `investigate` does. The unit is a start; with fewer than three of each the spread between
+    starts on this host enters the interval.
 
     Exit code: 0 measured, 3 no answer which one is faster, 4 load was not allowed, 5 nothing could be measured.
 
@@ -88,6 +106,8 @@ def bench(
       specdoctor bench eagle-a --allow load --concurrency 1,8,32 --blocks 4
       specdoctor bench eagle-a --allow load --rate 2 --requests 60
       specdoctor bench gpu-7 --allow load --against gpu-8
+      specdoctor bench gpu-7 --allow restart --against-launch off
+      specdoctor bench gpu-7 --against-launch "--speculative-num-steps 5"
     """
     from specdoctor.cli.settings import checked_prompts
 
@@ -112,6 +132,22 @@ def bench(
         "sudo": False,
         "interpreter": interpreter,
     }
+    if against_launch is not None:
+        given = {
+            "planner": "turns",
+            "turns": turns_of(against_launch, starts),
+            "max_restarts": 2 * starts,
+            "allow": allow,
+            "concurrency": _one_number(settings),
+            "requests": requests,
+            "max_new_tokens": max_new_tokens,
+            "prompts": prompts,
+            "form": form,
+            "with_traffic": with_traffic,
+            "server_port": server_port,
+            **{k: v for k, v in common.items() if k in ("ssh_config", "ssh_transport", "interpreter")},
+        }
+        raise typer.Exit(measured_in_turns(target, targets, given, accept_new=accept_new_host_key, as_json=json))
     if allow not in ("load", "restart"):
         count = sum(max(requests, 2 * load.concurrency) for load in settings.loads) * (blocks + (blocks > 1))
         raise ApprovalNeeded(
@@ -124,7 +160,7 @@ def bench(
             sides.append(_side(stack, against or target, targets, against_port, common))
         _refuse_traffic(sides, with_traffic)
         if len(sides) == 2:
-            _two(sides[0], sides[1], settings, as_json=json)
+            two_servers(sides[0], sides[1], settings, as_json=json)
         else:
             _one(sides[0], settings, as_json=json)
 
@@ -141,6 +177,17 @@ def _settings(*, concurrency: str, rate: str | None, temperature: str, **rest: A
             raise UsageError(f"--concurrency {concurrency}: whole numbers are meant", next_step="write 1,8,32")
         loads = [Load(concurrency=int(n), temperature=t) for t in heats for n in clients]
     return BenchSettings(loads=tuple(dict.fromkeys(loads)), **rest)
+
+
+def _one_number(settings: BenchSettings) -> int:
+    """The number of clients, where two launches are compared. Raises UsageError for anything else."""
+    (load, *others) = settings.loads
+    if others or load.rate_per_s is not None or load.temperature or settings.ignore_eos or settings.categories:
+        raise UsageError(
+            "--against-launch measures one number of clients, greedy, with natural ends",
+            next_step="leave out --rate, --temperature, --fixed-length, --category and lists",
+        )
+    return load.concurrency
 
 
 def _numbers(option: str, text: str, *, least: float) -> list[float]:
@@ -203,18 +250,14 @@ def _one(side: Side, settings: BenchSettings, *, as_json: bool) -> None:
 
 
 def _load_document(result: LoadResult) -> dict[str, Any]:
-    from specdoctor.render.bench import block_document, figure
+    from specdoctor.render.bench import figure
 
     return {
         **result.load.model_dump(mode="json"),
         "throughput": figure(result.throughput),
         "states": result.states,
-        "blocks": [_block_document(block, block_document) for block in result.blocks],
+        "blocks": [of_block(block) for block in result.blocks],
     }
-
-
-def _block_document(block: Block, document: Any) -> Any:
-    return document(block.load.model_dump(mode="json"), block.measurement, block.figures.model_dump(mode="json"))
 
 
 def _load_text(result: LoadResult) -> str:
@@ -228,57 +271,3 @@ def _load_text(result: LoadResult) -> str:
     return "\n".join(
         [*lines, *measurement_lines(last.measurement, last.figures.model_dump(mode="json"), width=width())]
     )
-
-
-def _two(first: Side, second: Side, settings: BenchSettings, *, as_json: bool) -> None:
-    from specdoctor.app.benching import duel
-
-    most = max(3, min(settings.blocks if settings.blocks > 1 else 8, MOST_ARM_BLOCKS))
-    told = BlockProgress()
-    try:
-        duels = [
-            duel((first, second), settings, load, most=most, on_block=told.block, on_progress=told.step)
-            for load in settings.loads
-        ]
-    finally:
-        told.end()
-    if as_json:
-        rows = [_duel_document(found) for found in duels]
-        targets = [first.label, second.label]
-        print_json({"schema": "specdoctor.bench-against/1", "targets": targets, "loads": rows})
-    else:
-        print_text("\n\n".join(_duel_text(found, first.label, second.label) for found in duels))
-    open_ends = [found for found in duels if found.look is None or found.look.verdict == "inconclusive"]
-    raise typer.Exit(EXIT_INCONCLUSIVE if open_ends else EXIT_OK)
-
-
-def _duel_document(found: Duel) -> dict[str, Any]:
-    from specdoctor.render.bench import block_document, figure
-
-    look = found.look
-    power = look.power() if look else None
-    return {
-        **found.load.model_dump(mode="json"),
-        "verdict": look.verdict if look else "inconclusive",
-        "ratio": figure(look.ratio) if look else None,
-        "power": power.text() if power else None,
-        "flags": list(found.flags),
-        "first": [_block_document(block, block_document) for block in found.first],
-        "second": [_block_document(block, block_document) for block in found.second],
-    }
-
-
-def _duel_text(found: Duel, first: str, second: str) -> str:
-    from specdoctor.render.bench import text_of
-
-    rows = []
-    for label, blocks in ((first, found.first), (second, found.second)):
-        speeds = [f"{b.measurement.throughput.value:.4g}" for b in blocks if b.measurement.throughput is not None]
-        rows.append((f"  {label}", f"{', '.join(speeds)} tok/s in {len(speeds)} blocks"))
-    if found.look is not None:
-        ratio = found.look.ratio
-        rows.append(("  ratio", f"{ratio} second over first ({ratio.estimator}): the second is {found.look.verdict}"))
-        power = found.look.power()
-        rows += [("  could see", power.text())] if power else []
-    rows += [("  note", flag) for flag in found.flags]
-    return text_of(f"{found.load.label}: {second} against {first}", rows, width=width())

@@ -17,6 +17,7 @@ from specdoctor.core.measurement import Measurement
 from specdoctor.core.model import Frozen, Risk, Role, Status, Verdict
 from specdoctor.core.reach import SshTransport
 from specdoctor.core.server import LifecycleCommands, ServerRef, SpecSetting
+from specdoctor.core.turns import Turns
 
 
 class RunSettings(Frozen):
@@ -34,7 +35,7 @@ class RunSettings(Frozen):
     recall: str = ""
     recalled_at: str = ""
     allow: Risk = Risk.READ
-    planner: Literal["rules", "playbook", "tune"] = "rules"
+    planner: Literal["rules", "playbook", "tune", "turns"] = "rules"
     playbook: str | None = None
     max_restarts: int = 3
     max_minutes: float = 240.0
@@ -42,6 +43,7 @@ class RunSettings(Frozen):
     concurrency: int = 1
     concurrencies: tuple[int, ...] = ()
     launch_spread: float | None = None
+    turns: Turns | None = None
     requests: int = 12
     warmup: int = 2
     max_new_tokens: int = 160
