@@ -17,7 +17,7 @@ def main() -> None:
     params = json.loads(sys.argv[2])
     endpoint = names["Endpoint"]("127.0.0.1", params["port"], False, ())
     server = names["ProvedServer"](params["pid"], params["start_ticks"], endpoint, [])
-    bench = names["Bench"](params["plan"], server, {}, lambda stage, done, total: None)
+    bench = names["Bench"](params["plan"], server, {}, lambda *told: None)
     record = names["measure"](bench, {"log_settle_s": 0.0, "own_limit_s": 0.0})
     print(json.dumps(record))
 
