@@ -92,7 +92,7 @@ replays: setup ## replay the recorded investigations through the real graph
 	    echo "replays: tests/replays does not exist; nothing to replay"; \
 	fi
 
-check: lint docs-check replays test ## everything a change must pass; CI runs this (e2e takes longer and runs by itself)
+check: lint docs-check replays test chaos ## everything a change must pass; CI runs this (e2e takes longer and runs by itself)
 
 lock: setup ## resolve the dependencies anew into requirements-dev.lock
 	CUSTOM_COMPILE_COMMAND="make lock" $(VENV)/bin/pip-compile --quiet --upgrade --extra dev --strip-extras \
