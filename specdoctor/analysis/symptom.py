@@ -8,7 +8,7 @@ from typing import Literal
 from specdoctor.core.hypothesis import Claim
 from specdoctor.core.model import Frozen
 
-Complaint = Literal["slow", "regression", "varies", "low-acceptance", "queueing", "wrong-output", "down"]
+Complaint = Literal["slow", "regression", "varies", "low-acceptance", "queueing", "wrong-output", "down", "asks-limit"]
 Role = Literal["with speculation", "baseline", "wished", "unknown"]
 
 _CLAUSE = re.compile(
@@ -49,7 +49,11 @@ _COMPLAINTS: tuple[tuple[Complaint, re.Pattern[str]], ...] = (
     (
         "slow",
         re.compile(
-            r"\bslow|\bloses?\b|\bregress|\bworse\b|\bno (?:gain|speed-?up|faster)|\bnot faster|\bdropped\b", re.I
+            r"\bslow|\bloses?\b|\bregress|\bworse\b|\bno (?:gain|speed-?up|faster)|\bnot faster|\bdropped\b|"
+            r"\bsmall(?:er)? (?:speed-?up|gain)|\bspeed-?up (?:is|was) (?:small|far|below)|"
+            r"\bhardly (?:more|faster)|\bgains? less|"
+            r"\b(?:drops?|fell|falls) (?:from|by|to)\b",
+            re.I,
         ),
     ),
     (
@@ -71,7 +75,10 @@ _COMPLAINTS: tuple[tuple[Complaint, re.Pattern[str]], ...] = (
     (
         "low-acceptance",
         re.compile(
-            r"accept\w*[ -]?(?:len\w*|rate)?(?:[^.;]|\.\d){0,25}\b(?:low|poor|bad|near|close to|only)\b|\blow accept",
+            r"accept\w*[ -]?(?:len\w*|rate)?(?:[^.;]|\.\d){0,25}\b(?:low|poor|bad|near|close to|only)\b|\blow accept|"
+            r"\baccept\w*(?:[ -](?:len\w*|rate))?(?: (?:is|of|was|at))? (?:exactly )?(?:1\.0\d?|"
+            r"0(?:\.0+)?\s*%?)(?![\d.])|"
+            r"\b(?:nothing|never|hardly|fewer|less|no (?:draft|token)\w*|not (?:one|a single))\b[^.;]{0,40}\baccept",
             re.I,
         ),
     ),
@@ -83,7 +90,11 @@ _COMPLAINTS: tuple[tuple[Complaint, re.Pattern[str]], ...] = (
     ),
     (
         "wrong-output",
-        re.compile(r"\bgarbage\b|\bgibberish\b|\bwrong (?:text|output|answers?)|\bdiffers?\b|\brepeats?\b", re.I),
+        re.compile(
+            r"\bgarbage\b|\bgibberish\b|\bwrong (?:text|output|answers?)|"
+            r"\b(?<!throughput )differs?\b(?! by\b)|\brepeat(?:s|ed)?\b|!!!",
+            re.I,
+        ),
     ),
     (
         "down",
@@ -93,6 +104,21 @@ _COMPLAINTS: tuple[tuple[Complaint, re.Pattern[str]], ...] = (
             re.I,
         ),
     ),
+    (
+        "asks-limit",
+        re.compile(
+            r"\b(?:which|what|who)\b[^.?!]{0,40}\b(?:limit|cap|maximum|ceiling)\b|\bwho (?:has )?set\b|"
+            r"\b(?:limit|cap|maximum|ceiling)s?\b[^.?!]{0,60}\b(?:in force|documentation|effective)\b",
+            re.I,
+        ),
+    ),
+)
+
+
+_SOUND = re.compile(
+    r"\b(?:is|are|does|do|did|was|can|have)\b[^?!]{0,160}\b(?:broken|correct(?:ly)?|right|ok(?:ay)?|fine|healthy|normal|"
+    r"fault\w*|wrong|properly|sound|bug|saturat\w*|problem|expected|before we)\b[^?]*\?",
+    re.I,
 )
 
 
@@ -118,6 +144,11 @@ class Symptom(Frozen):
             return self
         kept = tuple(c for c in self.claims if c.metric != "throughput_tok_s")
         return self.model_copy(update={"claims": kept})
+
+    @property
+    def only_asks(self) -> bool:
+        """Whether nothing is said, or only asked if all is well; words that were not understood are a complaint."""
+        return not self.text.strip() or bool(_SOUND.search(self.text))
 
     @property
     def asks_about_speed(self) -> bool:

@@ -68,13 +68,13 @@ def triage(
     given = material or Material()
     servers = servers_of(texts, given, engines) or Servers(view=UNKNOWN)
     view = servers.view
-    complaints = read_symptom(symptom).complaints
+    complained = read_symptom(symptom)
     beside, aliases = facts_beside(view, given, texts)
-    scene = Scene(view=view, others=servers.others, facts=beside, complaints=complaints, material=given)
+    scene = Scene(view=view, others=servers.others, facts=beside, complaints=complained.complaints, material=given)
     observations = [o for check in checks for o in check.judge(scene)]
     found = facts_of(scene)
     facts = _facts_shown(found)
-    verdict = verdict_of(view, observations, facts, complaints)
+    verdict = verdict_of(view, observations, facts, complained)
     aliases = {**aliases_of(view, texts), **aliases}
     cited = [_named_here(o, aliases) for o in observations]
     findings = findings_of(cited, texts, verdict=verdict)

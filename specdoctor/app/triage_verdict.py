@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from pydantic import JsonValue
 
+from specdoctor.analysis.symptom import Symptom
 from specdoctor.app.triage_findings import contradicted
 from specdoctor.core.hypothesis import NO_FAULT, Observation
 from specdoctor.core.model import Verdict
@@ -17,13 +18,14 @@ takes time on top (a bound with 5 % left for reading it off a log)."""
 
 
 def verdict_of(
-    view: ServerView, observations: Sequence[Observation], facts: Mapping[str, JsonValue], complaints: Sequence[str]
+    view: ServerView, observations: Sequence[Observation], facts: Mapping[str, JsonValue], symptom: Symptom
 ) -> Verdict:
     """Files can prove a cause or show nothing wrong; whether speculation pays needs figures with and without it.
 
     A fault that limits the server as it is used answers any complaint but one that it cannot bring about. A complaint
     about figures is answered by the ordinary explanation of those figures, unless something binds.
     """
+    complaints, calm = symptom.complaints, symptom.only_asks
     out = contradicted(observations)
     found = [o for o in observations if o.stance == "supports" and o.cause not in out]
     if any(o.explains for o in found) or any(o.binds and answers(o, complaints) for o in found):
@@ -35,7 +37,7 @@ def verdict_of(
     if any(o.stance == "refutes" and o.against == NO_FAULT for o in observations):
         return Verdict.HEALTHY
     served = view.log is not None and view.log.ready_line is not None and view.log.failure is None
-    return Verdict.HEALTHY if served and not complaints else Verdict.NOT_ENOUGH_EVIDENCE
+    return Verdict.HEALTHY if served and not complaints and calm else Verdict.NOT_ENOUGH_EVIDENCE
 
 
 def answers(o: Observation, complaints: Sequence[str]) -> bool:

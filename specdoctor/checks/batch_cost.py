@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from specdoctor.checks.reading import in_force, silent
+from specdoctor.checks.reading import at_once, in_force, silent
 from specdoctor.core.hypothesis import Observation
 from specdoctor.core.ports import Scene
 
@@ -18,10 +18,10 @@ class BatchCost:
         spec = scene.view.spec
         if spec is None or not spec.on:
             return silent(self.name, "LOAD-1", "no speculation is in force")
-        if scene.concurrency < 2 or spec.topk > 1:
+        if at_once(scene) < 2 or spec.topk > 1:
             what = "a tree is in force" if spec.topk > 1 else "one request at a time"
             return silent(self.name, "LOAD-1", what)
-        each, clients = spec.draft_tokens, scene.concurrency
+        each, clients = spec.draft_tokens, at_once(scene)
         return (
             Observation(
                 check=self.name,

@@ -50,11 +50,12 @@ class CapturedSizes:
 
     def _both(self, capture: Capture, claim: str, sources: tuple[Source, ...]) -> tuple[Observation, ...]:
         fix = f"capture {capture.needed} and measure at the batch of production"
-        found = [proved(self.name, "GRAPH-1", claim, *sources, about="cycle", fix=fix)]
-        if capture.by_flag is not None:
-            claim = "the ceiling was set by a flag"
-            found.append(proved(self.name, "CFG-5", claim, capture.by_flag, about="cycle", explains=False, fix=fix))
-        return tuple(found)
+        flag = capture.by_flag
+        found = proved(self.name, "GRAPH-1", claim, *sources, about="cycle", explains=flag is None, fix=fix)
+        if flag is None:
+            return (found,)
+        said = f"{claim}; the ceiling was set by a flag"
+        return (proved(self.name, "CFG-5", said, flag, *sources, about="cycle", fix=fix), found)
 
 
 def _cliff(scene: Scene, seats: int) -> tuple[float, tuple[Source, ...]] | None:

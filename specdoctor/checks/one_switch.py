@@ -7,15 +7,21 @@ from collections.abc import Callable
 from typing import Literal, NamedTuple
 
 from specdoctor.analysis.factors import Contrast, contrasts, fell, plain
+from specdoctor.analysis.logged_rows import logged_table
 from specdoctor.analysis.measured_rows import LAUNCH_NOISE
 from specdoctor.checks.reading import no_data, silent
 from specdoctor.checks.saying import proved
 from specdoctor.core.hypothesis import Observation
+from specdoctor.core.material import Table
 from specdoctor.core.ports import Scene
 
 CLEAR = 2 * LAUNCH_NOISE
 """A difference between two runs of less than this may be one of equal launches."""
 What = Literal["accept length", "acceptance", "speed"]
+STATED = re.compile(
+    r"\b(?:vllm|sglang|llama\.cpp|tensorrt[-_]llm|trt-llm|build|version)\b\W{0,3}v?(?P<version>b?\d+(?:\.\d[\w.]*)?)",
+    re.I,
+)
 _LOW_PRECISION = re.compile(r"fp8|int8|q[2-8]|e4m3|e5m2|fp4|nf4|awq|gptq|mxfp|w[48]a|int4|quant", re.I)
 _ON = re.compile(r"^(?:on|true|yes|1|enabled?|with)\b", re.I)
 
@@ -99,7 +105,10 @@ class OneSwitch:
     causes = tuple(sorted({switch.cause for switch in SWITCHES}))
 
     def judge(self, scene: Scene) -> tuple[Observation, ...]:
-        pairs = [c for table in scene.material.tables for c in contrasts(table)]
+        tables = [*scene.material.tables, *_single_results(scene)]
+        servers = logged_table(scene)
+        tables += [servers] if servers is not None else []
+        pairs = [c for table in tables for c in contrasts(table)]
         if not pairs:
             return no_data(self.name, None, "no table holds two runs that differ in one switch alone")
         strongest: dict[str, tuple[float, Observation]] = {}
@@ -138,6 +147,19 @@ class OneSwitch:
                 claim += "; nothing else of the two runs differs"
                 out.append((share, proved(self.name, switch.cause, claim, worse.source, better.source, about=about)))
         return out[:1]
+
+
+def _single_results(scene: Scene) -> list[Table]:
+    """Results of one run each, in files of their own, as rows of a table with the version that each file names."""
+    alone = [t for t in scene.material.tables if len(t.rows) == 1]
+    rows = []
+    for table in alone:
+        named = STATED.search(scene.material.texts.get(table.where, ""))
+        if named is not None:
+            rows.append(table.rows[0].model_copy(update={"columns": {"version": named["version"]}}))
+    if len(rows) < 2 or len({(len(r.per_position), r.draft_steps) for r in rows}) > 1:
+        return []
+    return [Table(where=rows[0].source.where, header=("version",), rows=tuple(rows))]
 
 
 check = OneSwitch()

@@ -123,3 +123,11 @@ def config_source(scene: Scene, role: Literal["target", "draft"], *keys: str) ->
     number = next((n for n, line in enumerate(lines, start=1) if f'"{key}"' in line), None)
     quote = lines[number - 1].strip().rstrip(",") if number is not None else f"{key}: {words[key]}"
     return Source(where=where, line=number, key=key, quote=quote[:200])
+
+
+def at_once(scene: Scene) -> int:
+    """How many requests run at once: as the user says; where files were given, at least as many as they show."""
+    if not scene.material.files:
+        return scene.concurrency
+    rows = [row.concurrency or 1.0 for table in scene.material.tables for row in table.rows if row.speculative]
+    return int(max(scene.concurrency, *(w.running for w in windows(scene.view)), *rows, 1))

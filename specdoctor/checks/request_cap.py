@@ -5,7 +5,7 @@ from __future__ import annotations
 from specdoctor.checks.reading import in_force, log_source, no_data, silent, whole, windows
 from specdoctor.core.hypothesis import Observation, Prediction, Remedy
 from specdoctor.core.ports import Scene
-from specdoctor.core.server import Source
+from specdoctor.core.server import DecodeWindow, Rewrite, Source
 
 MIN_PINNED = 3
 """Decode lines at the cap with a queue before it is called pinned: one alone can be a moment (heuristic)."""
@@ -32,7 +32,29 @@ class RequestCap:
         pinned = [w for w in windows(view) if w.running >= cap // ranks and w.queue > 0]
         if len(pinned) < MIN_PINNED:
             said = f"a default of {cap} is in force; no queue was seen at it"
+            if "asks-limit" in scene.complaints:
+                return (self._asked(said, defaulted),)
             return silent(self.name, "CFG-1", said, *defaulted.sources)
+        return self._pinned(scene, cap, ranks, pinned, defaulted)
+
+    def _asked(self, said: str, defaulted: Rewrite) -> Observation:
+        """Somebody asks which limit holds: it answers that, and does no harm."""
+        words = f"{said}; set by {'the engine: ' + defaulted.logged if defaulted.logged else defaulted.rule}"
+        return Observation(
+            check=self.name,
+            cause="CFG-1",
+            stance="supports",
+            claim=words,
+            explains=True,
+            sources=defaulted.sources,
+            reading=Prediction(metric="reading", op="==", subject="max_running_requests", text=defaulted.effective),
+            fix="set --max-running-requests if a limit is wanted, and read it back",
+        )
+
+    def _pinned(
+        self, scene: Scene, cap: int, ranks: int, pinned: list[DecodeWindow], defaulted: Rewrite
+    ) -> tuple[Observation, ...]:
+        view = scene.view
         deepest = max(pinned, key=lambda w: w.queue)
         need = max(scene.concurrency, deepest.running * ranks + deepest.queue * ranks)
         quote = f"#running-req: {deepest.running}, #queue-req: {deepest.queue}"

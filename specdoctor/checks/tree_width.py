@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from specdoctor.checks.reading import in_force, silent
+from specdoctor.checks.reading import at_once, in_force, silent
 from specdoctor.core.hypothesis import Observation, Prediction, Remedy
 from specdoctor.core.ports import Scene
 from specdoctor.core.server import SpecSetting
@@ -36,7 +36,7 @@ class TreeWidth:
                     reading=reading,
                 )
             )
-        if scene.concurrency > 1:
+        if at_once(scene) > 1:
             chain = SpecSetting(
                 algorithm=spec.algorithm, draft_steps=spec.draft_steps, topk=1, draft_tokens=spec.draft_steps + 1
             )
@@ -46,7 +46,7 @@ class TreeWidth:
                     cause="LOAD-2",
                     stance="suggests",
                     about="cycle",
-                    claim=f"{spec.draft_tokens} tokens are verified for each of {scene.concurrency} requests",
+                    claim=f"{spec.draft_tokens} tokens are verified for each of {at_once(scene)} requests",
                     sources=(source,),
                     remedy=Remedy(label=f"chain of {spec.draft_steps}", setting=chain),
                     decides=f"cycle and throughput with a chain of {spec.draft_steps} at the same concurrency",

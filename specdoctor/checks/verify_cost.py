@@ -6,7 +6,8 @@ import re
 from collections.abc import Sequence
 
 from specdoctor.analysis.given_lines import found_lines
-from specdoctor.analysis.measured_rows import Arm, paired
+from specdoctor.analysis.logged_rows import all_paired
+from specdoctor.analysis.measured_rows import Arm
 from specdoctor.checks.reading import EXPERT_KEYS, config_of, config_source, experts_of, no_data, silent
 from specdoctor.checks.saying import proved
 from specdoctor.core.hypothesis import Observation
@@ -37,7 +38,7 @@ class VerifyCost:
     causes = ("LOAD-3", "LOAD-5", "LOAD-4", "GRAPH-3", "LOAD-2")
 
     def judge(self, scene: Scene) -> tuple[Observation, ...]:
-        found = [arm for arm in paired(scene) if arm.step_ratio is not None]
+        found = [arm for arm in all_paired(scene) if arm.step_ratio is not None]
         if not found:
             return no_data(self.name, None, "no rows give speed and accept length with and without speculation")
         least = min(arm.row.concurrency or 1.0 for arm in found)

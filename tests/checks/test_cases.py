@@ -21,8 +21,10 @@ CHECKS = {check.name: check for check in all_checks()}
 
 def scene_of(case: dict[str, Any]) -> Scene:
     view = ServerView.model_validate({"engine": "sglang", "state": "running", **case.get("view", {})})
+    others = [ServerView.model_validate({"engine": "sglang", "state": "running", **o}) for o in case.get("others", ())]
     return Scene(
         view=view,
+        others=tuple(others),
         facts=Facts.model_validate(case.get("facts", {})),
         concurrency=case.get("concurrency", 1),
         complaints=tuple(case.get("complaints", ())),

@@ -65,7 +65,7 @@ class Tensors:
             names.append("norm")
         if not draft.has("fc.weight") and draft.config.get("eagle_config") != {"use_aux_hidden_state": False}:
             names.append("fc")
-        if pair.reduced and not draft.has("lm_head.weight", "output.weight"):
+        if (pair.reduced or _own_head(pair)) and not draft.has("lm_head.weight", "output.weight"):
             names.append("lm_head")
         own, hidden = draft.whole("target_hidden_size"), draft.whole("hidden_size")
         if own and hidden and own != hidden and not draft.has("embed_tokens.weight", "token_embd.weight"):
@@ -107,6 +107,12 @@ class Tensors:
             return ()
         claim = f"missing from the draft model's file: {', '.join(names[:6])}"
         return (fault(self.name, "WIRE-2", claim, draft.listed(), fix=EXPORT),)
+
+
+def _own_head(pair: Pair) -> bool:
+    """Whether SGLang gives the drafter a head of its own: it does where the config names a draft vocabulary, untied."""
+    said = pair.draft.whole("draft_vocab_size") is not None and pair.draft.config.get("tie_word_embeddings") is False
+    return said and pair.engine == "sglang"
 
 
 def _in_layer(pair: Pair, *endings: str) -> bool:
