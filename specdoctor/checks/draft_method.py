@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from specdoctor.checks.reading import in_force, no_data, silent
+from specdoctor.checks.reading import in_force, log_source, no_data, silent
 from specdoctor.core.hypothesis import Observation, Prediction, Remedy
 from specdoctor.core.ports import Scene
 from specdoctor.core.server import Source
@@ -31,7 +31,9 @@ class DraftMethod:
         eagle3 = any("eagle3" in a.lower() for a in architectures)
         algorithm = str(view.spec.algorithm)
         key = "general.architecture" if metadata else "architectures"
+        told = next((n for n in view.log.notices if n.kind == "draft-architecture"), None) if view.log else None
         source = Source(where=f"{view.draft_path}/config.json", key=key, quote=", ".join(architectures))
+        source = log_source(view, told.line, told.text) if told is not None else source
         if eagle3 and algorithm in RIGHT:
             right = RIGHT[algorithm]
             setting = view.spec.model_copy(update={"algorithm": right})

@@ -18,6 +18,7 @@ INIT_FAILED = "spec-init-failed"
 VOCABULARY = "vocab-mismatch"
 NOT_SPECULATING = "not-speculating"
 AUX_LAYERS = "aux-layers"
+ARCHITECTURE = "draft-architecture"
 STATISTICS = "draft-statistics"
 
 NOTICES = (
@@ -46,6 +47,7 @@ NOTICES = (
     NoticeRow("backend-sampling", "backend sampling not supported with"),
     NoticeRow("no-gpu", "no usable GPU found"),
     NoticeRow("offloaded", "layers to GPU", benign=True),
+    NoticeRow(ARCHITECTURE, "eagle3 requires ctx_other to be set", benign=True),
     NoticeRow("memory-fitting", "this warning is normal during memory fitting", benign=True),
     NoticeRow("memory-fitting", "failed to measure the memory of the extra model", benign=True),
     NoticeRow("no-api-key", "no API key is set", benign=True),

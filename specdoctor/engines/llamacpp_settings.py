@@ -24,6 +24,7 @@ MARKS = (
     "n_max=",
     "n_slots",
     "EAGLE3 ",
+    "eagle3 requires",
     "vocab",
     "meta data with",
     "exceeds the training context",
@@ -63,6 +64,8 @@ def settings_in(message: str) -> dict[str, JsonValue]:
     layers = _LAYERS.search(message)
     if layers is not None:
         found["eagle3.target_layers"] = [int(number) for number in re.findall(r"\d+", layers["ids"])]
+    if "eagle3 requires ctx_other" in message:  # only a file of that architecture says so, whatever it is used as
+        found["draft_architecture"] = "eagle3"
     sizes = _SIZES.search(message)
     if sizes is not None:
         found["vocab_target"], found["vocab_draft"] = int(sizes["target"]), int(sizes["draft"])

@@ -72,10 +72,10 @@ def _setting(parts: Parts, era: Era, build: Build) -> SpecSetting | None:
         return shown
     settings = parts.settings
     if settings.speculating and parts.asked is not None:
-        meant = asked_setting(parts.asked, era, config=parts.draft_config)
-        predicted = predict(parts.asked, build, config=parts.draft_config)
+        meant = asked_setting(parts.asked, era, config=_drafter(parts))
+        predicted = predict(parts.asked, build, config=_drafter(parts))
         return predicted if predicted is not None and predicted.on else meant if meant.on else None
-    return predict(parts.asked, build, config=parts.draft_config) if parts.asked is not None else None
+    return predict(parts.asked, build, config=_drafter(parts)) if parts.asked is not None else None
 
 
 def _doubts(parts: Parts, version: str | None) -> tuple[str, ...]:
@@ -99,7 +99,7 @@ def build_view(parts: Parts) -> ServerView:
     era = era_of(asked, build)
     spec = _setting(parts, era, build)
     found: tuple[Rewrite, ...] = ()
-    meant = asked_setting(asked, era, config=parts.draft_config) if asked is not None else None
+    meant = asked_setting(asked, era, config=_drafter(parts)) if asked is not None else None
     if asked is not None and meant is not None:
         case = Comparison(
             asked=asked,
@@ -139,7 +139,7 @@ def build_view(parts: Parts) -> ServerView:
         draft_path=_text(settings.values.get(DRAFT)) or given_draft(values),
         served_model=_text(settings.values.get("alias")) or values.get("alias") or model,
         target_config=parts.target_config,
-        draft_config=parts.draft_config or _drafter_of_log(settings),
+        draft_config=_drafter(parts),
         lifetime_accept_length=counts.accept_length if counts is not None else None,
         lifetime_counts=counts,
         log_path=parts.log_path,
@@ -154,12 +154,18 @@ def _effective(settings: Settings, spec: SpecSetting | None) -> dict[str, JsonVa
     return values
 
 
+def _drafter(parts: Parts) -> dict[str, JsonValue] | None:
+    return parts.draft_config or _drafter_of_log(parts.settings)
+
+
 def _drafter_of_log(settings: Settings) -> dict[str, JsonValue] | None:
     """What the log says of an EAGLE-3 drafter's file, under the file's own names."""
     layers = settings.values.get("eagle3.target_layers")
-    if layers is None:
+    if layers is None and settings.values.get("draft_architecture") != "eagle3":
         return None
-    config: dict[str, JsonValue] = {"general.architecture": "eagle3", "eagle3.target_layers": layers}
+    config: dict[str, JsonValue] = {"general.architecture": "eagle3"}
+    if layers is not None:
+        config["eagle3.target_layers"] = layers
     if "draft_vocab_size" in settings.values:
         config["draft_vocab_size"] = settings.values["draft_vocab_size"]
     return config

@@ -6,6 +6,9 @@ import json
 
 import pytest
 
+from specdoctor.assembly import all_checks
+from specdoctor.core.facts import Facts
+from specdoctor.core.ports import Scene
 from specdoctor.core.server import ServerView, Source, SpecSetting
 from specdoctor.engines.llamacpp import engine
 from tests.engines.llamacpp_data import SCENARIOS, texts_of
@@ -166,3 +169,17 @@ def test_of_several_lines_the_one_that_the_log_fits_is_taken() -> None:
 )
 def test_files_of_others_are_not_claimed(texts: dict[str, str]) -> None:
     assert engine.view_from_files(texts) is None
+
+
+def test_a_log_tells_what_kind_of_drafter_a_file_without_a_telling_name_is() -> None:
+    """Only a file of that architecture makes the engine say so, whatever it is used as."""
+    texts = texts_of("eagle3_as_simple")
+    renamed = {name: text.replace("tiny-eagle3.gguf", "head.gguf") for name, text in texts.items()}
+    view = read(renamed)
+    assert view.draft_config == {"general.architecture": "eagle3"}
+    log = view.log
+    assert log is not None
+    scene = Scene(view=view, facts=Facts())
+    (found,) = [o for check in all_checks() if check.name == "draft-method" for o in check.judge(scene)]
+    assert (found.cause, found.stance, found.fix) == ("CFG-2", "supports", "start with --spec-type draft-eagle3")
+    assert any(opens(source, renamed) and "eagle3 requires" in source.quote for source in found.sources)
