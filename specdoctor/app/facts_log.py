@@ -71,16 +71,18 @@ def weighted_accept_length(windows: Sequence[DecodeWindow]) -> float | None:
 
 
 def speed_facts(view: ServerView) -> Iterator[Fact]:
-    """Throughput and step at the number of running requests that was seen most, and that number."""
+    """Throughput and step at the number of running requests that was seen most, and that number.
+
+    Their interval is not asked for, and acceptance is read elsewhere.
+    """
     if view.log is None or not view.log.decode:
         return
-    length = weighted_accept_length(view.log.decode)
     traffic = traffic_measurement(
         measurement_id="M1",
         evidence="",
         launch="as logged",
         launch_key="original",
-        spec=view.spec or SpecSetting(algorithm="unknown" if length is not None else None),
+        spec=SpecSetting(),
         windows=view.log.decode,
     )
     if traffic is None:

@@ -10,8 +10,8 @@ from collections.abc import Iterable, Iterator
 
 WHOLE_BYTES = 24 << 20
 """A text up to this is read as it is."""
-HEAD_BYTES = 4 << 20
-TAIL_BYTES = 8 << 20
+HEAD_BYTES = 3 << 20
+TAIL_BYTES = 5 << 20
 CHUNK_BYTES = 1 << 20
 STRIDE_BYTES = 64 << 10
 """Of each stretch of this length one run of statistics lines is kept."""
@@ -21,8 +21,8 @@ LONGEST_LINE = 64 << 10
 """Of a longer line in the middle nothing is kept."""
 _SAMPLED = (b"Decode batch", b"Avg generation throughput", b"draft acceptance", b"eval time =")
 _TELLING = (
-    b"server_args=", b"non-default args", b"Initializing a V1 LLM engine", b"fired up and ready", b"Traceback (most",
-    b"shutdown", b"Shutting down", b"out of memory", b"OutOfMemory", b"FATAL", b"ERROR", b"Retract requests",
+    b"server_args=", b"Initializing a V1 LLM", b"fired up and", b"Traceback (", b"hutdown", b"hutting down",
+    b"ut of memory", b"ERROR", b"Retract",
 )  # fmt: skip
 
 
@@ -114,10 +114,10 @@ def _thin(piece: bytes, room: int) -> tuple[bytes, int]:
 
 def _run(piece: bytes, at: int) -> list[int]:
     """Where the lines of the first statistics after `at` begin, the few after it included."""
-    found = [p for mark in _SAMPLED if (p := piece.find(mark, at, at + STRIDE_BYTES)) >= 0]
-    if not found:
+    found = next((p for mark in _SAMPLED if (p := piece.find(mark, at, at + STRIDE_BYTES)) >= 0), None)
+    if found is None:
         return []
-    starts = [piece.rfind(b"\n", 0, min(found)) + 1]
+    starts = [piece.rfind(b"\n", 0, found) + 1]
     for _ in range(RUN_LINES - 1):
         end = piece.find(b"\n", starts[-1]) + 1
         if not end:

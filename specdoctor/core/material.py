@@ -21,11 +21,15 @@ FileKind = Literal[
 
 
 class FileSeen(Frozen):
-    """One file given, and what its content shows it to be; `problem` says why it could not be read."""
+    """One file given, and what its content shows it to be; `problem` says why it could not be read, or what of it.
+
+    `engine` is whose words a log begins with, as far as they show.
+    """
 
     where: str
     kind: FileKind
     problem: str = ""
+    engine: str | None = None
 
 
 class Row(Frozen):

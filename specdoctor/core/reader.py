@@ -11,13 +11,14 @@ from specdoctor.core.model import Frozen
 class Reading(Frozen):
     """What a reader made of a text. `rest` is what it did not take, on lines of the same numbers; None: it took all.
 
-    `problem` says what in the file could not be read, for the person who sent it.
+    `problem` says what in the file could not be read, for the person who sent it; `engine` whose log it is.
     """
 
     kind: FileKind
     pieces: Material = Material()
     rest: str | None = None
     problem: str = ""
+    engine: str | None = None
 
 
 class Reader(Protocol):

@@ -44,9 +44,12 @@ def read_one(text: str, where: str) -> Material:
         logs = [r for r in every_reader() if r.name == "server_log"]
         read = next((got for r in logs if (got := r.read(text, where=where)) is not None), None)
         problem = "" if read else f"longer than {LARGEST_CHARS >> 20} MiB and no server's log"
-        return Material(files=(FileSeen(where=where, kind=read.kind if read else "text", problem=problem),))
+        seen = FileSeen(
+            where=where, kind=read.kind if read else "text", problem=problem, engine=read.engine if read else None
+        )
+        return Material(files=(seen,))
     found = Material()
-    kind, problem = None, ""
+    kind, problem, engine = None, "", None
     rest: str | None = text
     for reader in every_reader():
         if rest is None:
@@ -56,8 +59,9 @@ def read_one(text: str, where: str) -> Material:
             continue
         found = found.joined(read.pieces)
         kind, problem, rest = kind or read.kind, problem or read.problem, read.rest
+        engine = engine or read.engine
     kept = {where: redact(text)} if len(text) <= LARGEST_KEPT_CHARS else {}
-    seen = FileSeen(where=where, kind=kind or "text", problem=problem)
+    seen = FileSeen(where=where, kind=kind or "text", problem=problem, engine=engine)
     return found.joined(Material(files=(seen,), texts=kept))
 
 

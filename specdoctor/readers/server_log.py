@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from typing import NamedTuple
 
 from specdoctor.core.reader import Reading
 
 _HEAD_CHARS = 512 * 1024
-_MARKS = re.compile(
-    r"server_args=ServerArgs|Decode batch[ .,\[]|The server is fired up|Load weight end|sglang/srt/|"
-    r"(?:INFO|WARNING|ERROR|DEBUG) \d\d-\d\d \d\d:\d\d:\d\d|\(EngineCore\w*|"
-    r"Avg generation throughput|SpecDecoding metrics|vllm/v1/|"
-    r"llama_model_loader:|llama_context:|slot +(?:launch_slot_|update_slots|print_timing|release)|"
-    r"main: server is listening|"
-    r"srv +(?:load_model|update_slots|init)|common_speculative|draft acceptance rate|^build: \d+|llm_load_print_meta:|"
-    r"\[TRT-LLM\]|\[TensorRT-LLM\]|tensorrt_llm",
-    re.MULTILINE,
-)
+_WORDS = {
+    "sglang": r"server_args=ServerArgs|Decode batch[ .,\[]|The server is fired up|Load weight end|sglang/srt/",
+    "vllm": r"(?:INFO|WARNING|ERROR|DEBUG) \d\d-\d\d \d\d:\d\d:\d\d|\(EngineCore\w*|Avg generation throughput|"
+    r"SpecDecoding metrics|vllm/v1/",
+    "llamacpp": r"llama_model_loader:|llama_context:|slot +(?:launch_slot_|update_slots|print_timing|release)|"
+    r"main: server is listening|srv +(?:load_model|update_slots|init)|common_speculative|draft acceptance rate|"
+    r"^build: \d+|llm_load_print_meta:",
+    "trtllm": r"\[TRT-LLM\]|\[TensorRT-LLM\]|tensorrt_llm",
+}
+_MARKS = re.compile("|".join(f"(?P<{engine}>{words})" for engine, words in _WORDS.items()), re.MULTILINE)
 _MANY = 3
 
 
@@ -34,14 +35,11 @@ class _Reader(NamedTuple):
         ):
             return None
         head = text[:_HEAD_CHARS]
-        marks = 0
-        for marks, _ in enumerate(_MARKS.finditer(head), start=1):
-            if marks >= _MANY:
-                break
+        found = [match.lastgroup for match in itertools.islice(_MARKS.finditer(head), _MANY)]
         lines = head.count("\n") + 1
-        return (
-            Reading(kind="server log") if marks >= _MANY or (marks and lines <= 40 * marks and _stamped(head)) else None
-        )
+        if len(found) < _MANY and not (found and lines <= 40 * len(found) and _stamped(head)):
+            return None
+        return Reading(kind="server log", engine=found[0])
 
 
 def _stamped(head: str) -> bool:
