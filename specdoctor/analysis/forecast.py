@@ -34,6 +34,8 @@ PLANNING_SPREAD = 0.015
 _REMAINDER_CYCLE = 0.015
 _REMAINDER_CHAIN = 0.008
 _REMAINDER_TREE = 0.03
+_WIDE_ERROR = 0.01
+"""Least relative error of a step of several requests over that of one (chosen)."""
 _REACH = (1.0, 1.0, 0.7)
 _SHARED_LUCK = 0.5
 """The same prompts are decoded by every launch, so half of what scatters over prompts is common to all (chosen)."""
@@ -158,6 +160,9 @@ class _Seen:
         for figure, positions in zip(figures, self._positions, strict=True):
             values.append(math.log(figure.step.value))
             variance.append(_relative_error(figure.step) ** 2 + spread**2)
+            for wide in figure.wide:
+                values.append(math.log(wide.slower.value))
+                variance.append(max(_relative_error(wide.slower), _WIDE_ERROR) ** 2)
             if not figure.setting.on or figure.accept_length is None:
                 continue
             values.append(math.log(figure.accept_length.value))
@@ -167,6 +172,8 @@ class _Seen:
                 error = _SHARED_LUCK * rate.width / 2.0 / NORMAL_95 / (value * (1.0 - value))
                 values.append(math.log(value / (1.0 - value)))
                 variance.append(error**2 + (0.03 if figure.setting.is_chain else 0.15) ** 2)
+        self._wide = [len(f.wide) for f in figures]
+        self._requests = np.array([w.requests for f in figures for w in f.wide], dtype=float)
         self._with_length = [f.setting.on and f.accept_length is not None for f in figures]
         self.values, self.variance = np.array(values), np.array(variance)
 
@@ -177,6 +184,8 @@ class _Seen:
         cycles, cycles_rise = model.derivative(lambda t: model.log_cycle(t, own), theta)
         lengths, lengths_rise = model.derivative(lambda t: np.log(model.accept_lengths(t, own)), theta)
         odds, odds_rise = model.derivative(lambda t: model.conditional_odds(t, own), theta)
+        slower, slower_rise = model.derivative(lambda t: model.log_wide(t, self._requests), theta)
+        at_wide = 0
         values: list[float] = []
         rises: list[Array] = []
 
@@ -191,6 +200,9 @@ class _Seen:
 
         for launch, where in enumerate(self._where):
             add(cycles[launch], cycles_rise[launch], cycle.start + where)
+            for _ in range(self._wide[launch]):
+                add(slower[at_wide], slower_rise[at_wide], None)
+                at_wide += 1
             if not self._with_length[launch]:
                 continue
             add(lengths[launch], lengths_rise[launch], length.start + where)

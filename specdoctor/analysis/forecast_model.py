@@ -6,8 +6,15 @@ Cycle, in units of the baseline step t0 at the same concurrency:
 
 F is the cycle's fixed part, d one draft forward, w what a branch adds to it, o what trees cost beside (building them,
 schedulers that cannot overlap with one), and V the extra of verifying n tokens: linear between 1, 2, 4, 8, 16 and 32
-tokens with slopes that may rise (computing begins to bind) or fall (experts that are hit twice). d and V are told apart
-only by a tree.
+tokens with slopes that may rise (computing begins to bind) or fall (experts that are hit twice). V has two parts: the
+target's, which a launch without speculation tells too when r clients are decoded together,
+
+    c(r) / t0 = 1 + V_target(r) * alike + (r - 1) * q
+
+with q what each request costs beside the forward (its context, the host) and `alike` near 1, for r requests are not
+quite r tokens of one; and e * (n - 1), the drafter's own pass over what was verified. Without such steps d and V are
+told apart only by a tree. o is held on the plain scale: it is nothing where the scheduler overlaps with neither, and a
+tenth or more of a short step where trees alone forgo the overlap.
 
 Acceptance: draft i is accepted, given those before it, with odds of its own. A chain that was accepted whole is
 followed by one that starts in an easy stretch of text, one that ended at a miss by one that starts in a hard stretch.
@@ -52,6 +59,9 @@ class _Places:
         self.branch = self._take(1)
         self.tree = self._take(1)
         self.verify = self._take(len(_KNOTS) - 1)
+        self.extend = self._take(1)
+        self.alike = self._take(1)
+        self.request = self._take(1)
         self.odds = self._take(POSITIONS)
         self.boost = self._take(1)
         self.gain = self._take(4)
@@ -80,7 +90,10 @@ def prior(*, step_ms: float, concurrency: int) -> tuple[Array, Array]:
     set_to(AT.fixed, math.log(1.25), 0.35)
     set_to(AT.draft, math.log(0.045), 0.8)
     set_to(AT.branch, math.log(0.02), 1.2)
-    set_to(AT.tree, math.log(0.008), 1.3)
+    set_to(AT.tree, 0.05, 0.08)
+    set_to(AT.extend, math.log(0.001), 1.3)
+    set_to(AT.alike, 0.0, 0.1)
+    set_to(AT.request, math.log(0.001), 1.0)
     set_to(AT.boost, 0.4, 0.5)
     set_to(AT.deeper, 0.0, 0.3)
     mean[AT.verify], parts[AT.verify, AT.verify] = _walk(
@@ -117,13 +130,25 @@ class Settings:
 def log_cycle(theta: Array, at: Settings) -> Array:
     """Logarithm of the cycle in ms (of the decode step without speculation): one row a theta, one column a setting."""
     fixed, draft = np.exp(theta[:, AT.fixed]), np.exp(theta[:, AT.draft])
-    branch, tree = np.exp(theta[:, AT.branch]), np.exp(theta[:, AT.tree])
-    slopes = np.exp(theta[:, AT.verify])
-    spans = [np.clip(at.tokens - low, 0.0, high - low) for low, high in pairwise(_KNOTS)]
-    verify = slopes @ np.array(spans)
+    branch, tree = np.exp(theta[:, AT.branch]), theta[:, AT.tree]
+    verify = _wider(theta, at.tokens) + np.exp(theta[:, AT.extend]) * (at.tokens - 1.0)
     forwards = (at.steps - 1.0) * draft * (1.0 + branch * (at.topk - 1.0))
     relative = np.where(at.on, fixed + forwards + verify + tree * (at.topk > 1.0), 1.0)
     result: Array = theta[:, AT.baseline] + np.log(relative)
+    return result
+
+
+def _wider(theta: Array, tokens: Array) -> Array:
+    """What verifying so many tokens costs beyond one: one row a theta, one column a number of tokens."""
+    spans = [np.clip(tokens - low, 0.0, high - low) for low, high in pairwise(_KNOTS)]
+    result: Array = np.exp(theta[:, AT.verify]) @ np.array(spans)
+    return result
+
+
+def log_wide(theta: Array, requests: Array) -> Array:
+    """Logarithm of a decode step without speculation of so many requests, over that of one."""
+    forward = _wider(theta, requests) * np.exp(theta[:, AT.alike])
+    result: Array = np.log(1.0 + forward + np.exp(theta[:, AT.request]) * (requests - 1.0))
     return result
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from specdoctor.analysis.draft_setting import OFF, DraftSetting
-from specdoctor.analysis.launch_figures import LaunchFigures
+from specdoctor.analysis.launch_figures import LaunchFigures, WideStep
+from specdoctor.analysis.wide_steps import wide_steps
 from specdoctor.core.launch import ORIGINAL
 from specdoctor.core.ledger import Ledger
 from specdoctor.core.measurement import Measurement
@@ -39,14 +40,14 @@ def measured_launches(ledger: Ledger, concurrency: int) -> tuple[MeasuredLaunch,
     for m in ledger.measurements:
         if m.source != "bench" or m.concurrency != concurrency:
             continue
-        figures = _figures(m)
+        figures = _figures(m, wide=wide_steps(ledger, m.launch_key, concurrency) if not m.spec.on else ())
         if figures is not None:
             launch = MeasuredLaunch(key=m.launch_key, figures=figures, evidence=m.evidence, requests=m.requests)
             found[m.launch_key] = launch
     return tuple(found.values())
 
 
-def _figures(m: Measurement) -> LaunchFigures | None:
+def _figures(m: Measurement, *, wide: tuple[WideStep, ...]) -> LaunchFigures | None:
     if m.step is None or m.throughput is None or min(m.step.value, m.throughput.value) <= 0.0:
         return None
     return LaunchFigures(
@@ -55,6 +56,7 @@ def _figures(m: Measurement) -> LaunchFigures | None:
         throughput=m.throughput,
         accept_length=m.accept_length,
         conditional=m.conditional,
+        wide=wide,
     )
 
 

@@ -21,6 +21,7 @@ from specdoctor.app.read_back import ReadBack, read_back
 from specdoctor.app.run import FACTS_ARTEFACT, Run
 from specdoctor.app.start_record import note_record
 from specdoctor.app.surroundings import surroundings_text
+from specdoctor.app.wide import wide_figures, wide_plan
 from specdoctor.core import events as ev
 from specdoctor.core.errors import ConnectionLost, LedgerError, TargetError, UsageError
 from specdoctor.core.facts import Facts
@@ -45,7 +46,7 @@ from specdoctor.core.moves import (
 )
 from specdoctor.core.operations import SnapshotRequest
 from specdoctor.core.redact import redact
-from specdoctor.core.server import ServerRef, ServerView, SpecSetting
+from specdoctor.core.server import DecodeWindow, ServerRef, ServerView, SpecSetting
 from specdoctor.core.software import software_words
 
 LEAST_READY_S = 1800.0
@@ -390,6 +391,8 @@ def _bench(run: Run, action: str, move: Bench) -> Outcome:
     if move.prompts or move.template:
         key, label = (on_prompts(name, move.prompts, move.template) for name in (launch.key, launch.label))
         told |= {"source": "prompts", "launch": label, "launch_key": key}
+    if move.wide:
+        told |= wide_figures(measurement, plan, record, _decode_windows(run, record))
     measurement = measurement.model_copy(update=told)
     figures = _figures(measurement) + _own_words(measurement, record)
     evidence = run.record(
@@ -423,7 +426,7 @@ def _plan(run: Run, action: str, move: Bench) -> BenchPlan:
     requests = max(settings.requests, 2 * move.concurrency if move.concurrency > 1 else settings.requests)
     if settings.form == "generate":
         prompts = rendered(prompts, chat_template(run.scene.facts, move.template or view.model_path))
-    return BenchPlan(
+    plan = BenchPlan(
         run=run.id,
         action=action,
         server=_server(run),
@@ -439,6 +442,14 @@ def _plan(run: Run, action: str, move: Bench) -> BenchPlan:
         own_command=() if move.control else settings.bench_command,
         log_path=view.log_path,
     )
+    return wide_plan(plan) if move.wide else plan
+
+
+def _decode_windows(run: Run, record: BenchRecord) -> tuple[DecodeWindow, ...]:
+    """Decode lines that the server logged while it was benchmarked."""
+    if run.engine is None or run.scene is None or not record.log:
+        return ()
+    return run.engine.read_log(record.log, where="log during the benchmark", argv=run.scene.view.argv).decode
 
 
 def _other_prompts(facts: Facts, named: str) -> PromptSet:

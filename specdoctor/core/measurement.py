@@ -141,12 +141,18 @@ def on_prompts(launch_key: str, prompts: str = "", template: str = "") -> str:
     return launch_key + (f" on {prompts}" if prompts else "") + (f" in the template of {template}" if template else "")
 
 
+def in_short_answers(name: str) -> str:
+    """The key or label of a launch that is asked for short answers, for its step alone."""
+    return f"{name}, short answers"
+
+
 class Measurement(Frozen):
     """Figures of one bench or of the users' own traffic, each with interval, estimator and sample size.
 
     `throughput` (tok/s): decode speed of one request at concurrency 1, all requests together above it; the estimator
     says which. `source` control: the original measured again after it was put back; prompts: with other prompts than
-    the run's, under a launch key of its own; earlier: read from a log of an earlier start, in no test.
+    the run's, under a launch key of its own; earlier: read from a log of an earlier start, in no test;
+    wide: short answers under a key of its own, for `between_chunks` alone (median time between chunks of a stream, ms).
     `step` (ms): one target forward, that is one cycle under speculation. `conditional` lists the conditional acceptance
     per draft position. `failed` counts requests that are in no figure, `failures` by what became of them; `stopped`
     says why a bench ended early: it has no figures then, however many of its requests had ended.
@@ -158,7 +164,7 @@ class Measurement(Frozen):
     launch_key: str
     spec: SpecSetting
     concurrency: int
-    source: Literal["bench", "traffic", "log", "control", "prompts", "earlier"]
+    source: Literal["bench", "traffic", "log", "control", "prompts", "earlier", "wide"]
     requests: int
     failed: int = 0
     failures: dict[str, int] = Field(default_factory=dict)
@@ -169,6 +175,7 @@ class Measurement(Frozen):
     step: Estimate | None = None
     conditional: tuple[Estimate, ...] = ()
     ttft_ms: Estimate | None = None
+    between_chunks: Estimate | None = None
     queue_max: int | None = None
     running_max: int | None = None
     prompt_set: str = ""

@@ -64,7 +64,8 @@ class Bench(Frozen):
 
     `control`: the original, put back, to be compared with itself before. `prompts`: a built-in set by its name, or a
     file that was read on the host, whose prompts are sent in place of the run's own.
-    `template`: the folder of another model, in whose chat template they are sent.
+    `template`: the folder of another model, in whose chat template they are sent. `wide`: many short answers, for the
+    time of a forward of so many tokens alone.
     """
 
     kind: Literal["bench"] = "bench"
@@ -74,6 +75,7 @@ class Bench(Frozen):
     control: bool = False
     prompts: str = ""
     template: str = ""
+    wide: bool = False
     why: str = ""
 
 

@@ -511,10 +511,13 @@ class _Open:
         self._last_s: float | None = None
         self._chunks = 0
         self._first_tokens = 0
+        self._gaps: list[float] = []
 
     def chunk(self, at_s: float, tokens: int) -> None:
         if self._first_s is None:
             self._first_s, self._first_tokens = at_s, tokens
+        if self._last_s is not None:
+            self._gaps.append(at_s - self._last_s)
         self._last_s = at_s
         self._chunks += 1
 
@@ -538,6 +541,7 @@ class _Open:
             correct_drafts=_count(meta, *CORRECT_KEYS),
             proposed_drafts=_count(meta, *PROPOSED_KEYS),
             histogram=tuple(histogram) if isinstance(histogram, list) else None,
+            gap_p50_ms=1000.0 * sorted(self._gaps)[len(self._gaps) // 2] if self._gaps else None,
         )
 
 

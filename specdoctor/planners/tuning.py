@@ -13,6 +13,7 @@ from specdoctor.analysis.launches import concurrencies, measured_launches
 from specdoctor.analysis.tune_plan import NextLaunch, next_launch
 from specdoctor.analysis.tune_space import candidates, claim_key, failed_settings, spec_for, start_of
 from specdoctor.analysis.tuned import spread_of, starts_made
+from specdoctor.analysis.wide_steps import wide_loads
 from specdoctor.core.hypothesis import Prediction
 from specdoctor.core.launch import LaunchChange
 from specdoctor.core.ledger import Ledger
@@ -53,7 +54,7 @@ class TunePlanner:
                 testing = tuple(h.id for h in ledger.hypotheses.values() if h.key == claim_key(current))
                 why = f"what does this launch bring? ({current.label})"
                 return [Bench(launch_key=current.key, concurrency=concurrency, hypotheses=testing, why=why)]
-        return []
+        return _widening(ledger, current)
 
     def _launching(self, briefing: Briefing) -> list[Move]:
         ledger = briefing.ledger
@@ -77,6 +78,18 @@ class TunePlanner:
         if hypothesis is None:
             return [_claim(briefing, step, change)]
         return [Relaunch(change=change, hypotheses=(hypothesis.id,), why=step.why)]
+
+
+def _widening(ledger: Ledger, current: LaunchChange) -> list[Move]:
+    """Without speculation: what a forward of more tokens costs, so that no start is needed to learn it."""
+    off = ledger.measured(current.key)
+    if off is None or off.spec.on:
+        return []
+    why = "what does a forward of more tokens cost? As many short answers at once tell it without a restart"
+    for load in wide_loads(wanted_concurrencies(ledger)):
+        if not _tried(ledger, current.key, load, wide=True):
+            return [Bench(launch_key=current.key, concurrency=load, wide=True, why=why)]
+    return []
 
 
 def wanted_concurrencies(ledger: Ledger) -> tuple[int, ...]:
@@ -140,12 +153,13 @@ def _claim(briefing: Briefing, step: NextLaunch, change: LaunchChange) -> OpenHy
     )
 
 
-def _tried(ledger: Ledger, launch_key: str, concurrency: int) -> bool:
+def _tried(ledger: Ledger, launch_key: str, concurrency: int, *, wide: bool = False) -> bool:
     """Whether this benchmark was made and gave nothing: it is not repeated."""
     return any(
         a.started.what == "bench"
         and a.started.move.get("launch_key") == launch_key
         and a.started.move.get("concurrency") == concurrency
+        and bool(a.started.move.get("wide")) == wide
         and a.ended is not None
         and a.ended.outcome != "unknown"
         for a in ledger.actions.values()

@@ -9,6 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from specdoctor.analysis.draft_setting import OFF, grid
+from specdoctor.analysis.launches import measured_launches
 from specdoctor.app.investigation import investigate, start
 from specdoctor.app.run import Run
 from specdoctor.app.tune_outcome import TuneOutcome, earlier_outcome, outcome_of
@@ -90,6 +91,17 @@ def test_what_is_chosen_is_within_two_percent_of_the_best_of_the_grid(seed: int)
     told = [p.throughput for p in found.predicted if p.setting in truth]
     true = [truth[p.setting] for p in found.predicted if p.setting in truth]
     assert sum(t.low <= speed <= t.high for t, speed in zip(told, true, strict=True)) >= 0.9 * len(truth)
+
+
+def test_the_start_without_speculation_tells_what_more_tokens_cost_and_no_other_load_is_answered_for() -> None:
+    run = searched(PAYS)
+    wide = [m for m in run.ledger.measurements if m.source == "wide"]
+    assert [m.concurrency for m in wide] == [1, 4, 8, 16, 32]
+    assert all(not m.spec.on and m.between_chunks is not None for m in wide)
+    (off,) = [m for m in measured_launches(run.ledger, 1) if not m.figures.setting.on]
+    assert [w.requests for w in off.figures.wide] == [4, 8, 16, 32]
+    assert off.figures.wide[-1].slower.value > off.figures.wide[0].slower.value > 1.0
+    assert [r.concurrency for r in outcome(run).tuned.results] == [1]
 
 
 def test_each_launch_had_a_prediction_before_it() -> None:

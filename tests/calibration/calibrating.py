@@ -15,15 +15,18 @@ from dataclasses import dataclass, field
 
 from specdoctor.analysis.draft_setting import OFF, DraftSetting, chain, grid
 from specdoctor.analysis.forecast import ASSUMED_SPREAD, Forecast, SettingForecast, forecast
-from specdoctor.analysis.launch_figures import LaunchFigures
+from specdoctor.analysis.interval import Estimate
+from specdoctor.analysis.launch_figures import LaunchFigures, WideStep
 from specdoctor.analysis.tune_space import candidates
 from specdoctor.analysis.tuned import tuned
+from specdoctor.analysis.wide_steps import wide_loads, wider_than
 from specdoctor.app.investigation import investigate, start
 from specdoctor.app.measuring import measure
 from specdoctor.app.run import Run
+from specdoctor.app.wide import wide_figures, wide_plan
 from specdoctor.core.events import RunSettings
 from specdoctor.core.launch import LaunchChange, LaunchOrder, ReadyRules, apply_change
-from specdoctor.core.measurement import BenchPlan, BenchRecord, Prompt
+from specdoctor.core.measurement import BenchPlan, BenchRecord, Measurement, Prompt
 from specdoctor.core.model import Risk
 from specdoctor.core.operations import OnProgress
 from specdoctor.core.server import SpecSetting
@@ -145,9 +148,22 @@ def launched(world: World, settings: Sequence[DraftSetting], plan: BenchPlan) ->
                 throughput=m.throughput,
                 accept_length=m.accept_length,
                 conditional=m.conditional,
+                wide=() if setting.on else widened(host, plan),
             )
         )
     return found
+
+
+def widened(host: SimulatedHost, plan: BenchPlan) -> tuple[WideStep, ...]:
+    """What a forward of more tokens costs, asked of the launch that runs now, as a search asks it."""
+    found, off = {}, SpecSetting()
+    m = Measurement(id="M1", launch="off", launch_key="off", spec=off, concurrency=1, source="bench", requests=1)
+    for load in wide_loads((1,)):
+        own = wide_plan(plan.model_copy(update={"action": f"wide {load}", "concurrency": load}))
+        step = wide_figures(m, own, host.bench(own, lambda p: None), ())["between_chunks"]
+        if isinstance(step, Estimate):
+            found[load] = step
+    return wider_than(found, 1)
 
 
 @dataclass(frozen=True)
