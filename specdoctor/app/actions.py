@@ -67,7 +67,7 @@ def carry_out(run: Run, move: Move, *, action: str | None = None) -> None:
             h = run.ledger.hypotheses[move.hypothesis]
             run.emit(ev.HypothesisClosed(hypothesis=h.id, status=Status.PARKED, because=move.why, evidence=h.evidence))
         case Note():
-            run.emit(ev.NoteAdded(text=move.text, by=run.planner.name))
+            run.emit(ev.NoteAdded(text=move.text, by=run.planner.name, lines=move.lines))
         case Snapshot():
             _act(run, move, action, _snapshot)
         case RunChecks():

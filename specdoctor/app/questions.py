@@ -49,6 +49,11 @@ def commands(run: Run, move: Move) -> tuple[str, ...]:
             return ()
 
 
+def without_remark(command: str) -> str:
+    """The part of a command that a shell would be given."""
+    return command.partition("   # ")[0]
+
+
 def _keeper(run: Run) -> Keeper:
     return run.scene.view.keeper if run.scene is not None else Keeper(kind="unknown")
 

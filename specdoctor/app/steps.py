@@ -10,7 +10,7 @@ from specdoctor.app.actions import carry_out
 from specdoctor.app.by_hand import lines_for
 from specdoctor.app.control import control_move
 from specdoctor.app.judging import judge as decided_by
-from specdoctor.app.questions import batch_of, commands
+from specdoctor.app.questions import batch_of, commands, without_remark
 from specdoctor.app.run import Run
 from specdoctor.core import events as ev
 from specdoctor.core.errors import ConnectionLost, TargetError
@@ -82,8 +82,9 @@ def gate(run: Run, moves: Sequence[Move]) -> tuple[list[Move], Batch | None]:
         if isinstance(outcome, Refused):
             _refuse(run, move, outcome)
         elif risk_of(move) > Risk.READ and run.ledger.settings.dry_run:
-            said = " ; ".join(commands(run, move))
-            run.emit(ev.NoteAdded(text=f"dry run, would do: {said}", by="policy"))
+            said = commands(run, move)
+            lines = tuple(map(without_remark, said))
+            run.emit(ev.NoteAdded(text=f"dry run, would do: {' ; '.join(said)}", by="policy", lines=lines))
             _refuse(run, move, Refused(why="dry run"))
         else:
             passed.append(move)
@@ -92,7 +93,8 @@ def gate(run: Run, moves: Sequence[Move]) -> tuple[list[Move], Batch | None]:
     if not asking:
         return passed, None
     batch = batch_of(run, asking)
-    run.emit(ev.ApprovalAsked(batch=batch.id, risk=batch.risk, text=batch.text))
+    lines = tuple(map(without_remark, batch.commands))
+    run.emit(ev.ApprovalAsked(batch=batch.id, risk=batch.risk, text=batch.text, lines=lines))
     return passed, batch
 
 

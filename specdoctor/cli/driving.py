@@ -90,7 +90,7 @@ def write_report(run_id: str, store: MirroredStore) -> Path | None:
     from specdoctor.render.report import report_markdown
 
     try:
-        events = list(store.events(run_id))
+        events = [store.store.redactor.event(event) for event in store.events(run_id)]
         written = store.transcript.put_report(run_id, report_markdown(events)) if events else None
     except StoreError as error:
         say(f"no report was written: {error.message}")

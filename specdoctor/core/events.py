@@ -144,12 +144,13 @@ class MoveRefused(_Event):
 
 
 class ApprovalAsked(_Event):
-    """A batch waits for a yes: what, how risky, how long down, which way back."""
+    """A batch waits for a yes: what, how risky, how long down, which way back; `lines` are the command lines in it."""
 
     kind: Literal["approval.asked"] = "approval.asked"
     batch: str
     risk: Risk
     text: str
+    lines: tuple[str, ...] = ()
 
 
 class ApprovalAnswered(_Event):
@@ -309,11 +310,12 @@ class HostReleased(_Event):
 
 
 class NoteAdded(_Event):
-    """A remark, by a person or by the planner."""
+    """A remark, by a person or by the planner; `lines` are the command lines in its text, to be pasted as they are."""
 
     kind: Literal["note.added"] = "note.added"
     text: str
     by: str
+    lines: tuple[str, ...] = ()
 
 
 class CauseNamed(Frozen):

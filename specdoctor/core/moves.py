@@ -111,10 +111,11 @@ class Recognise(Frozen):
 
 
 class Note(Frozen):
-    """A remark for the transcript."""
+    """A remark for the transcript; `lines` are the command lines in it."""
 
     kind: Literal["note"] = "note"
     text: str
+    lines: tuple[str, ...] = ()
 
 
 class Finish(Frozen):

@@ -53,15 +53,21 @@ def secrets_in_argv(argv: Iterable[str]) -> tuple[str, ...]:
 
 def redact(text: str, *, known: Iterable[str] = ()) -> str:
     """`text` without secrets: known values first, then by shape. Idempotent."""
-    for value in sorted(set(known), key=len, reverse=True):
-        if len(value) >= 4:
-            text = text.replace(value, MASK)
+    text = redact_known(text, known)
     text = _FLAG.sub(rf"\1\2{MASK}", text)
     text = _ENV.sub(rf"\1\2{MASK}", text)
     text = _JSON.sub(rf"\1\2{MASK}\4", text)
     text = _URL.sub(rf"\1{MASK}@", text)
     text = _BEARER.sub(rf"\1{MASK}", text)
     return _KNOWN_SHAPE.sub(MASK, text)
+
+
+def redact_known(text: str, known: Iterable[str]) -> str:
+    """`text` without these values."""
+    for value in sorted(set(known), key=len, reverse=True):
+        if len(value) >= 4:
+            text = text.replace(value, MASK)
+    return text
 
 
 def redact_argv(argv: Iterable[str]) -> tuple[str, ...]:

@@ -9,6 +9,7 @@ from specdoctor.core.install import install_change
 from specdoctor.core.launch import LaunchChange
 from specdoctor.core.ledger import Ledger
 from specdoctor.core.model import Frozen, Status
+from specdoctor.core.moves import Note
 from specdoctor.core.ports import Briefing
 from specdoctor.core.server import SpecSetting
 from specdoctor.planners.starts import next_start
@@ -111,7 +112,7 @@ def _rivals(briefing: Briefing) -> list[Experiment]:
     return out
 
 
-def would_launch(briefing: Briefing) -> list[str]:
+def would_launch(briefing: Briefing) -> list[Note]:
     """The launches that could be tested here, as lines to read: the baseline, then each remedy."""
     scene, engine = briefing.scene, briefing.engine
     if scene is None or engine is None:
@@ -121,7 +122,8 @@ def would_launch(briefing: Briefing) -> list[str]:
         remedy_change(briefing, o.remedy) for o in briefing.ledger.observed() if o.binds and o.remedy is not None
     ]
     known = {c.key: c for c in changes if c is not None}
-    return [f"dry run, would then start ({c.label}): {engine.paste_line(scene.view, c)}" for c in known.values()]
+    lines = [(c.label, engine.paste_line(scene.view, c)) for c in known.values()]
+    return [Note(text=f"dry run, would then start ({label}): {line}", lines=(line,)) for label, line in lines]
 
 
 def _reached(ledger: Ledger, hypothesis: Hypothesis) -> bool:

@@ -148,7 +148,7 @@ class RulePlanner:
         if ledger.changed:
             return [Restore(why="nothing more to test: put the original back")]
         if ledger.settings.dry_run and not ledger.notes_by(self.name):
-            return [Note(text=text) for text in would_launch(briefing)] or [Note(text="no launch would be tested")]
+            return [*would_launch(briefing)] or [Note(text="no launch would be tested")]
         return _new(ledger, rivals(briefing, symptom)) or [Finish(why=_why_finished(ledger))]
 
 

@@ -23,6 +23,7 @@ from specdoctor.render.json_run import estimators
 from specdoctor.render.layout import paste_lines
 from specdoctor.render.lines import event_line, is_checkpoint
 from specdoctor.render.markdown import Md, block, code, inline, joined, table
+from specdoctor.render.pasting import paste_lines_of, with_lines
 
 
 def report_markdown(events: Iterable[ev.Event]) -> str:
@@ -53,11 +54,12 @@ def report_markdown(events: Iterable[ev.Event]) -> str:
         estimators=[(m.id, estimators(m), m.flags, m.prompt_set) for m in ledger.measurements],
         asked=_asked(ledger),
         evidence=[(e, _quotes(e.evidence, ledger)) for e in ledger.evidence.values()],
-        timeline=[(clock(e.at - ledger.first_at), event_line(e)) for e in history if is_checkpoint(e)],
+        timeline=[(clock(e.at - ledger.first_at), _line(e, ledger)) for e in history if is_checkpoint(e)],
         approvals=_approvals(ledger),
         actions=_actions(ledger),
         starts=_starts(ledger),
         cost=_cost(ledger),
+        notes=[(n.by, with_lines(n.text, n.lines)) for n in ledger.notes],
         first=_try_first(ledger),
         block=block,
         code=code,
@@ -89,12 +91,17 @@ def _heading(ledger: Ledger) -> Md:
 def _verdict(ledger: Ledger) -> Md:
     if ledger.verdict is not None:
         first, *rest = ledger.verdict.lines or (("verdict", ledger.verdict.headline),)
-        return table(first, rest)
+        return table(first, [(label, with_lines(text, paste_lines_of(ledger))) for label, text in rest])
     undecided = [h for h in ledger.hypotheses.values() if h.status in (Status.OPEN, Status.PARKED)]
     return table(
         ("verdict", "none: the run did not come to its end"),
         [(f"open: {h.id}", f"{h.claim}; would tell: {h.decides or 'not said'}") for h in undecided],
     )
+
+
+def _line(event: ev.Event, ledger: Ledger) -> Md:
+    """An event of the timeline; commands in it can be pasted."""
+    return with_lines(event_line(event), paste_lines_of(ledger))
 
 
 def _ids(ids: Iterable[str]) -> Md:
@@ -213,7 +220,8 @@ def _approvals(ledger: Ledger) -> Md | None:
     for batch, asked in ledger.batches.items():
         answer = next((a for a in reversed(ledger.answers) if a.batch == batch), None)
         said = ("granted" if answer.granted else "not granted") + f", {answer.scope}" if answer else "no answer"
-        rows.append((batch, asked.risk.word, asked.text, said, answer.by if answer else ""))
+        text = with_lines(asked.text, asked.lines)
+        rows.append((batch, asked.risk.word, text, said, answer.by if answer else ""))
     return table(("", "risk", "asked", "answer", "by"), rows) if rows else None
 
 

@@ -14,7 +14,7 @@ from urllib.parse import quote
 from pydantic import BaseModel
 
 from specdoctor.core.events import Event
-from specdoctor.core.redact import MASK, redact, redact_argv, secret_name
+from specdoctor.core.redact import MASK, redact, redact_argv, redact_known, secret_name
 
 ModelT = TypeVar("ModelT", bound=BaseModel)
 
@@ -47,6 +47,10 @@ class Redactor:
     def text(self, text: str) -> str:
         """`text` without secrets."""
         return redact(_LISTED.sub(_mask_listed, text), known=self._known)
+
+    def without_known(self, text: str) -> str:
+        """`text` without the values that were once recognised, whatever else looks like a secret."""
+        return redact_known(text, self._known)
 
     def content(self, content: bytes) -> bytes:
         """An artefact without secrets; bytes that are no UTF-8 pass unchanged.

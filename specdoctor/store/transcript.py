@@ -64,11 +64,14 @@ class TranscriptWriter:
         return hashlib.sha256(clean).hexdigest()
 
     def put_report(self, run: str, text: str) -> Path:
-        """Write report.md; returns its path."""
+        """Write report.md, rendered from events without secrets; returns its path.
+
+        Text that a renderer has escaped is not told from a secret by its shape: `"\\$NAME"` stays a line to paste.
+        """
         path = self.directory(run) / REPORT
         with _explained(f"write {path}"):
             path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(self.redactor.text(text), encoding="utf-8")
+            path.write_text(self.redactor.without_known(text), encoding="utf-8")
         return path
 
     def close(self) -> None:

@@ -40,7 +40,9 @@ def test_a_run_can_be_read_again(specdoctor: Command, facts_of: Facts, folder: P
         result = specdoctor("review", *words)
         assert result.exit_code == 0, result.stderr
         assert f"run {run}" in result.stdout
-    assert specdoctor("review", run, "--markdown").stdout.startswith("# ")
+    shown = specdoctor("review", run, "--markdown").stdout
+    assert shown.startswith("# ")
+    assert shown.strip() == (folder / "transcripts" / run / "report.md").read_text().strip()
     assert specdoctor("review", run, "--evidence", "E1").stdout.startswith("E1 ")
     assert "run.started" not in specdoctor("review", run, "--events").stderr
     assert document(specdoctor("review", run, "--json"))["run"] == run
