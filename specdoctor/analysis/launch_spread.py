@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import statistics
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
@@ -10,9 +11,11 @@ from collections.abc import Iterable, Mapping
 from specdoctor.analysis.interval import LEVEL, NORMAL_95
 from specdoctor.analysis.stats import DEFAULT_LAUNCH_SD
 from specdoctor.analysis.student import t_quantile
+from specdoctor.core.launch import START_MARK
 from specdoctor.core.ledger import Ledger
 from specdoctor.core.measurement import Measurement
 from specdoctor.core.model import Frozen
+from specdoctor.core.redact import secret_name
 
 FEWEST_STARTS = 3
 """Starts of one launch before their own spread is taken in place of the assumed one."""
@@ -117,12 +120,12 @@ def starts_on_record(
     seen: dict[tuple[tuple[str, str], ...], set[str]] = defaultdict(set)
     for run, measurements in runs:
         for m in measurements:
-            start = m.fingerprint.get("server.started")
-            if m.source not in ("bench", "control") or m.throughput is None or start is None:
+            start = m.fingerprint.get("server.started", "").partition(" ticks")[0]
+            if m.source not in ("bench", "control") or m.throughput is None or not start:
                 continue
             if m.stopped or m.throughput.value <= 0.0 or _lasting(m.fingerprint) != wanted:
                 continue
-            group = tuple(sorted((k, v) for k, v in m.fingerprint.items() if k not in CHANGES_WITH_A_START))
+            group = tuple(sorted(_unmarked(m.fingerprint).items()))
             groups[group][start].append(math.log(m.throughput.value))
             seen[group].add(run)
     several = {group: [statistics.fmean(logs) for logs in starts.values()] for group, starts in groups.items()}
@@ -138,6 +141,19 @@ def starts_on_record(
     )
 
 
+def _unmarked(fingerprint: Mapping[str, str]) -> dict[str, str]:
+    """A measurement's facts without which start of its launch it was."""
+    kept = {k: v for k, v in fingerprint.items() if k not in CHANGES_WITH_A_START}
+    launch = re.sub(rf"(?:^|; ){START_MARK}:=\d+", "", kept.get("args.launch", ""))
+    return {**kept, "args.launch": launch or "as found"}
+
+
 def _lasting(fingerprint: Mapping[str, str]) -> dict[str, str]:
-    """What makes it the same server on the same host, however and whenever it was started."""
-    return {k: v for k, v in fingerprint.items() if k not in _OF_THE_DAY and not k.startswith(_OF_THE_MEASUREMENT)}
+    """What makes it the same server on the same host, however and whenever it was started; no secrets, which a store
+    masks whatever their value.
+    """
+    return {
+        k: v
+        for k, v in fingerprint.items()
+        if k not in _OF_THE_DAY and not k.startswith(_OF_THE_MEASUREMENT) and not secret_name(k.rpartition(".")[2])
+    }

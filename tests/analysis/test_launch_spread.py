@@ -76,6 +76,13 @@ def test_another_server_state_or_workload_is_no_second_start(other: dict[str, st
     assert starts_on_record([("a", [start(100.0, 1), start(90.0, 2, **other)])], state=STATE) is None
 
 
+def test_what_a_store_masks_makes_no_other_server() -> None:
+    stored = [start(100.0 + n, n, args__api_key="***") for n in range(3)]
+    found = starts_on_record([("a", stored)], state={**STATE, "args.api_key": "null"})
+    assert found is not None
+    assert found.starts == 3
+
+
 def test_two_measurements_of_one_start_are_one() -> None:
     assert starts_on_record([("a", [start(100.0, 1), start(104.0, 1)])], state=STATE) is None
 
@@ -100,3 +107,17 @@ def test_what_is_on_record_counts_and_says_how_many() -> None:
 def test_few_starts_widen_the_interval() -> None:
     record = StartsOnRecord(squares=2 * 0.01**2, df=2, starts=3, launches=1, runs=2)
     assert launch_spread(ledger_with(record)).reckoned == pytest.approx(0.01 * 4.3027 / 1.96, rel=1e-3)
+
+
+def test_marked_starts_of_a_launch_belong_together_and_a_start_told_twice_is_one() -> None:
+    starts = [
+        start(100.0, 1),
+        start(101.0, 2, args__launch="SPECDOCTOR_START:=2"),
+        start(50.0, 3, args__launch="--x=1"),
+        start(51.0, 4, args__launch="--x=1; SPECDOCTOR_START:=2"),
+        start(99.0, 1, server__started="pid 1, 5 ticks after boot"),
+        start(99.2, 1, server__started="pid 1, 5 ticks after boot, 2026-11-30 20:15:59 UTC"),
+    ]
+    found = starts_on_record([("a", starts)], state=STATE)
+    assert found is not None
+    assert (found.starts, found.launches, found.df) == (5, 2, 3)
