@@ -10,6 +10,7 @@ from specdoctor.core.draft_counts import DraftCounts
 from specdoctor.core.server import DecodeWindow, ServerView, Source, SpecSetting
 
 WEIGHTED = "mean over decode lines with living requests, weighted by running requests"
+AT_LOAD = "accept_length_at_measured_load"
 POOLED = "1 + accepted / drafts, pooled over the log's intervals"
 
 
@@ -89,6 +90,11 @@ def speed_facts(view: ServerView) -> Iterator[Fact]:
         return
     source = (Source(where=view.log.where),)
     yield Fact(name="measured_at_running_requests", value=traffic.concurrency, sources=source)
+    same = [w for w in view.log.decode if w.running == traffic.concurrency and w.clean]
+    length = weighted_accept_length(same)
+    if length is not None:
+        words = f"mean over {len(same)} clean decode lines at {traffic.concurrency} running requests"
+        yield Fact(name=AT_LOAD, value=round(length, 4), estimator=words, sources=source)
     for name, figure in (("throughput_tok_s", traffic.throughput), ("step_ms", traffic.step)):
         if figure is not None:
             yield Fact(name=name, value=round(figure.value, 4), estimator=figure.estimator, sources=source)

@@ -9,9 +9,11 @@ from typing import Literal
 from pydantic import ConfigDict, Field, JsonValue
 
 from specdoctor.analysis.symptom import read_symptom
+from specdoctor.app.identity import IdentityCheck, identity_checks
 from specdoctor.app.triage_fact import Fact
 from specdoctor.app.triage_facts import facts_of
 from specdoctor.app.triage_findings import Finding, findings_of
+from specdoctor.app.triage_line import LineToTry, line_to_try
 from specdoctor.app.triage_scene import facts_beside
 from specdoctor.app.triage_servers import Servers, servers_of
 from specdoctor.app.triage_verdict import verdict_of
@@ -39,7 +41,7 @@ class EngineSeen(Frozen):
 
 class TriageDocument(Frozen):
     """What the files say. `facts` holds only what is known, each figure of an estimate with its estimator beside
-    it; `facts_from` names the places that it was read from.
+    it; `facts_from` names the places that it was read from, `unread` what could not be read, or in part.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
@@ -52,6 +54,9 @@ class TriageDocument(Frozen):
     findings: tuple[Finding, ...]
     facts: dict[str, JsonValue]
     facts_from: dict[str, str] = Field(default_factory=dict)
+    identity: tuple[IdentityCheck, ...] = ()
+    to_try: LineToTry | None = None
+    unread: dict[str, str] = Field(default_factory=dict)
     missing: tuple[str, ...]
     files: tuple[str, ...]
 
@@ -74,6 +79,7 @@ def triage(
     observations = [o for check in checks for o in check.judge(scene)]
     found = facts_of(scene)
     facts = _facts_shown(found)
+    by_name = {fact.name: fact for fact in found}
     verdict = verdict_of(view, observations, facts, complained)
     aliases = {**aliases_of(view, texts), **aliases}
     cited = [_named_here(o, aliases) for o in observations]
@@ -86,6 +92,9 @@ def triage(
         findings=findings,
         facts=facts,
         facts_from={fact.name: fact.place for fact in found if fact.place},
+        identity=identity_checks(scene, by_name),
+        to_try=line_to_try(view, engines, observations, by_name),
+        unread={seen.where: seen.problem for seen in given.files if seen.problem},
         missing=_missing(view, verdict, findings),
         files=tuple(texts),
     )

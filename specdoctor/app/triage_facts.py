@@ -13,7 +13,9 @@ from specdoctor.app.triage_fact import Fact, Facts
 from specdoctor.core.ports import Scene
 from specdoctor.core.server import ServerView
 
-FROM_ONE_LOAD = ("throughput_tok_s", "baseline_tok_s", "baseline_step_ms", "speedup", "step_ratio")
+FROM_ONE_LOAD = (
+    "throughput_tok_s", "baseline_tok_s", "baseline_step_ms", "speedup", "step_ratio", "accept_length", "step_ms",
+)  # fmt: skip
 """Figures that mean something beside each other only: a table's pair goes before the log's own traffic."""
 
 
@@ -25,10 +27,9 @@ def facts_of(scene: Scene) -> tuple[Fact, ...]:
     found.add(model_facts(view, material))
     found.add(setting_facts(view))
     found.add(load_facts(view))
-    found.add(acceptance_facts(view))
-    paired = any(fact.name == "speedup" for fact in tabled)
-    if paired:
+    if any(fact.name == "speedup" for fact in tabled):
         found.add(fact for fact in tabled if fact.name in FROM_ONE_LOAD)
+    found.add(acceptance_facts(view))
     found.add(speed_facts(view))
     found.add(tabled)
     found.add(answer_facts(material))

@@ -78,14 +78,41 @@ def _by_log(
             where: text for where, text in texts.items() if kinds.get(where) not in _OWNED and not _foreign(where, log)
         }
         own[log] = texts[log]
+        shared: list[str] = []
         for kind in _OWNED - {"server log"}:
             of_kind = [where for where in texts if kinds.get(where) == kind]
             same = [where for where in of_kind if marks[where] == marks[log]]
-            free = [where for where in of_kind if marks[where] not in taken]
+            free = [where for where in of_kind if not marks[where] or marks[where] not in taken]
             own |= {where: texts[where] for where in same or free}
-        view = _view(own, _hinted(engines, material, (log,)))
+            shared += [] if same or kind != "launch line" else free
+        view = _agreeing(own, shared, _hinted(engines, material, (log,)))
         found += [view] if view is not None else []
     return found
+
+
+def _agreeing(own: Mapping[str, str], shared: Sequence[str], engines: Sequence[Engine]) -> ServerView | None:
+    """The view of a log; of launch lines that it shares with others, a command that its own words do not contradict."""
+    view = _view(own, engines)
+    if view is None or not shared or not _contradicted(view):
+        return view
+    without = {where: text for where, text in own.items() if where not in shared}
+    for where in shared:
+        for command in commands_in(own[where]):
+            one = _view({**without, where: _only(own[where], command.line, command.last_line)}, engines)
+            if one is not None and one.asked_source is not None and not _contradicted(one):
+                return one
+    return _view(without, engines)
+
+
+def _contradicted(view: ServerView) -> bool:
+    """Whether the launch line asks for what the log shows not to be so: speculation, or none."""
+    if view.asked_source is None or view.log is None:
+        return False
+    asks = view.asked_spec is not None and view.asked_spec.on
+    drafts = any(w.accept_length is not None for w in view.log.decode)
+    if view.log.server_args is not None and view.spec is not None:
+        return asks != view.spec.on
+    return asks != drafts if view.log.decode else False
 
 
 def _foreign(where: str, log: str) -> bool:

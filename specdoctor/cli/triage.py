@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from specdoctor.cli import options as opt
 from specdoctor.cli.output import print_json, print_text, width
 from specdoctor.core.errors import EXIT_INCONCLUSIVE, EXIT_OK
-
-if TYPE_CHECKING:
-    from specdoctor.app.triage import TriageDocument
-    from specdoctor.app.triage_findings import Finding
 
 
 def triage(
@@ -46,43 +42,13 @@ def triage(
     from specdoctor import assembly
     from specdoctor.cli.given_files import read_given
     from specdoctor.core.model import Verdict
+    from specdoctor.render.triage import triage_lines
 
     given = read_given(paths)
     document = assembly.triaged(given.texts, symptom=symptom or "", problems=given.problems)
+    shown = document.model_dump(mode="json", by_alias=True)
     if json:
-        print_json(document.model_dump(mode="json", by_alias=True))
+        print_json(shown)
     else:
-        print_text(document_text(document))
+        print_text(triage_lines(shown, width=width()))
     raise typer.Exit(EXIT_INCONCLUSIVE if document.verdict is Verdict.NOT_ENOUGH_EVIDENCE else EXIT_OK)
-
-
-def document_text(document: TriageDocument) -> str:
-    """For people: verdict, what is known, each finding with the words it rests on, what would tell more."""
-    engine = document.engine
-    version = engine.version or engine.version_range or "of unknown version"
-    rows = [("verdict", document.headline)]
-    if engine.name:
-        rows.append(("server", f"{engine.name} {version}, {document.state}"))
-    facts = [
-        f"{name} {value:g}" if isinstance(value, float) else f"{name} {value}"
-        for name, value in document.facts.items()
-        if not name.endswith("_estimator")
-    ]
-    rows += [("facts", ", ".join(facts))] if facts else []
-    for finding in document.findings:
-        rows += _finding_rows(finding)
-    rows += [("would tell", text) for text in document.missing]
-    return _laid_out(rows)
-
-
-def _finding_rows(finding: Finding) -> list[tuple[str, str]]:
-    cause = f"{finding.cause}: " if finding.cause else ""
-    rows: list[tuple[str, str]] = [(finding.status, f"{cause}{finding.claim} ({finding.role})")]
-    rows += [("", f"{q.source}:{q.line}  {q.quote}") for q in finding.evidence]
-    return rows + ([("  fix", finding.fix)] if finding.fix else [])
-
-
-def _laid_out(rows: list[tuple[str, str]]) -> str:
-    from specdoctor.render.layout import labelled
-
-    return "\n".join(line for label, text in rows for line in labelled(label, text, label_width=12, width=width()))

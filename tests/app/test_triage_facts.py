@@ -169,3 +169,40 @@ def test_tensors_beside_the_log_are_seen_by_the_checks_of_a_drafter() -> None:
     cited = {quote.source for finding in triaged(files).findings for quote in finding.evidence}
     assert cited <= set(files)
     assert any(finding.cause == "WIRE-2" for finding in triaged(files).findings)
+
+
+def test_the_identity_is_written_out_and_two_ways_to_a_figure_are_compared() -> None:
+    files = {"server.log": SPEC_LOG, "launch.sh": LAUNCH}
+    written, *others = triaged(files).identity
+    assert (written.text, written.holds, others) == ("200 tok/s = 2 tokens / 10 ms", None, [])
+    header = "config,concurrency,steps,accept_length,throughput_tok_s,tpot_ms\n"
+    table = f"{header}base,1,0,,120,8.3\neagle3,1,3,2.0,160,5.0\n"
+    found = triaged({**files, "bench.csv": table}).identity
+    assert [check.holds for check in found] == [False, False, True, True]
+    assert "160 tok/s and 1 / 5 ms = 200 differ" in found[1].text
+
+
+def test_a_shared_launch_file_gives_each_log_its_own_command() -> None:
+    files = {"server.log": SPEC_LOG, "baseline.log": BASE_LOG, "launch.sh": f"# base\n{BASE}\n# spec\n{LAUNCH}"}
+    found = servers_of(files, material_of(files), assembly.all_engines())
+    assert found is not None
+    assert found.view.asked["speculative_num_steps"] == "3"
+    (other,) = found.others
+    assert (other.log_path, other.asked.get("speculative_algorithm"), other.asked["port"]) == (
+        "baseline.log",
+        None,
+        "30000",
+    )
+
+
+def test_the_line_to_try_undoes_the_first_fault_that_a_flag_undoes() -> None:
+    table = "config,k,accept_length,tpot_ms\nbase,0,,7.0\nx,1,1.8,4.6\nx,2,2.3,4.3\nx,3,2.4,4.9\n"
+    found = triaged({"t.csv": table, "launch.sh": LAUNCH}).to_try
+    assert found is not None
+    assert "--speculative-num-steps 2" in found.line
+    assert triaged({"t.csv": table}).to_try is None
+
+
+def test_what_was_not_read_is_named() -> None:
+    document = assembly.triaged({"server.log": SPEC_LOG}, symptom="", problems={"core.1": "is no text"})
+    assert document.unread == {"core.1": "is no text"}

@@ -1,0 +1,55 @@
+"""A triage document for people: verdict, facts with where they stand, findings with quotes, what to do next."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from specdoctor.render.layout import labelled, paste_lines
+
+LABEL_WIDTH = 12
+_ESTIMATOR = "_estimator"
+
+
+def triage_lines(document: dict[str, Any], *, width: int) -> str:
+    """The document as text, wrapped to `width`; the launch line can be pasted as it stands."""
+    rows = [("verdict", document["headline"])]
+    engine = document["engine"]
+    if engine["name"]:
+        version = engine["version"] or engine["version_range"] or "of unknown version"
+        rows.append(("server", f"{engine['name']} {version}, {document['state']}"))
+    rows += _facts(document)
+    rows += [("identity" if n == 0 else "", check["text"]) for n, check in enumerate(document["identity"])]
+    for finding in document["findings"]:
+        rows += _finding(finding)
+    rows += [("would tell", text) for text in document["missing"]]
+    rows += [("not read", f"{name} {why}") for name, why in document["unread"].items()]
+    out = [line for label, text in rows for line in labelled(label, text, label_width=LABEL_WIDTH, width=width)]
+    if document["to_try"]:
+        out += [*labelled("try", document["to_try"]["label"], label_width=LABEL_WIDTH, width=width)]
+        out += paste_lines(document["to_try"]["line"], width=width)
+    return "\n".join(out)
+
+
+def _facts(document: dict[str, Any]) -> list[tuple[str, str]]:
+    """One line for each place that figures were read from."""
+    by_place: dict[str, list[str]] = {}
+    for name, value in document["facts"].items():
+        if not name.endswith(_ESTIMATOR):
+            by_place.setdefault(document["facts_from"].get(name, "computed"), []).append(f"{name} {_shown(value)}")
+    return [
+        ("facts" if n == 0 else "", f"{', '.join(figures)}  [{place}]")
+        for n, (place, figures) in enumerate(by_place.items())
+    ]
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, float):
+        return f"{value:g}"
+    return str(value)
+
+
+def _finding(finding: dict[str, Any]) -> list[tuple[str, str]]:
+    cause = f"{finding['cause']}: " if finding["cause"] else ""
+    rows = [(finding["status"], f"{cause}{finding['claim']} ({finding['role']})")]
+    rows += [("", f"{q['source']}:{q['line']}  {q['quote']}") for q in finding["evidence"]]
+    return rows + ([("  fix", finding["fix"])] if finding["fix"] else [])
