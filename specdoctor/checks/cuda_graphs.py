@@ -8,6 +8,7 @@ from specdoctor.core.ports import Scene
 from specdoctor.core.server import DecodeWindow, ServerView, Source
 
 CEILING_FLAGS = ("--cuda-graph-max-bs", "--cuda-graph-max-bs-decode", "--cuda-graph-bs", "--cuda-graph-bs-decode")
+EAGER_MODE = "compilation_config.cudagraph_mode"
 
 
 class CudaGraphs:
@@ -32,7 +33,9 @@ class CudaGraphs:
         return (self._too_small(view, seen, eager),)
 
     def _off(self, view: ServerView, eager: list[DecodeWindow]) -> Observation:
-        sources: tuple[Source, ...] = (in_force(view, _disabled_key(view)),)
+        key = _disabled_key(view)
+        flag = "" if key == EAGER_MODE else "--enforce-eager" if key == "enforce_eager" else "--disable-cuda-graph"
+        sources: tuple[Source, ...] = (in_force(view, key),)
         if eager:
             sources += (_line(view, eager[-1]),)
         proof = f"; {len(eager)} decode lines ran without" if eager else ""
@@ -43,9 +46,9 @@ class CudaGraphs:
             claim=f"CUDA graphs are disabled by flag{proof}",
             binds=True,
             sources=sources,
-            remedy=Remedy(label="CUDA graphs on", remove_flags=("--disable-cuda-graph",)),
+            remedy=Remedy(label="CUDA graphs on", remove_flags=(flag,)) if flag else None,
             reading=Prediction(metric="reading", op="==", subject="CUDA graphs in decode", text="off"),
-            fix="start without --disable-cuda-graph",
+            fix=f"start without {flag}" if flag else "start with another cudagraph_mode",
         )
 
     def _too_small(self, view: ServerView, seen: list[DecodeWindow], eager: list[DecodeWindow]) -> Observation:
@@ -98,7 +101,11 @@ def _other_back_end(view: ServerView) -> Remedy | None:
 
 
 def graphs_disabled(view: ServerView) -> bool:
-    """Whether decode graphs are off by argument, in any version's spelling."""
+    """Whether decode graphs are off by argument, in any engine's and version's spelling; a CPU has none to lose."""
+    if view.argument("device_config") == "cpu":
+        return False
+    if truth(view.argument("enforce_eager")) or view.argument(EAGER_MODE) == "NONE":
+        return True
     if truth(view.argument("disable_cuda_graph")):
         return True
     config = view.effective.get("cuda_graph_config")
@@ -107,6 +114,10 @@ def graphs_disabled(view: ServerView) -> bool:
 
 
 def _disabled_key(view: ServerView) -> str:
+    if truth(view.argument("enforce_eager")):
+        return "enforce_eager"
+    if view.argument(EAGER_MODE) == "NONE":
+        return EAGER_MODE
     return "disable_cuda_graph" if truth(view.argument("disable_cuda_graph")) else "cuda_graph_config"
 
 

@@ -311,6 +311,9 @@ class ServerRef(Frozen):
     port: int
 
 
+_OTHER_NAMES = {"tp_size": ("tensor_parallel_size",), "dp_size": ("data_parallel_size",)}
+
+
 class ServerView(Frozen):
     """One server, read and not judged. `asked` and `effective` use the engine's argument names (underscores).
 
@@ -350,5 +353,8 @@ class ServerView(Frozen):
     needs_api_key: bool = False
 
     def argument(self, name: str) -> JsonValue:
-        """The value in force, else what was asked for, else None."""
-        return self.effective.get(name, self.asked.get(name))
+        """The value in force, else what was asked for, else None; under the name that this engine has for it."""
+        for known in (name, *_OTHER_NAMES.get(name, ())):
+            if known in self.effective or known in self.asked:
+                return self.effective.get(known, self.asked.get(known))
+        return None

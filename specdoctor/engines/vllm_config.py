@@ -15,12 +15,12 @@ from specdoctor.engines.vllm_args import SPEC
 
 INIT = re.compile(r"Initializing an? (?:V(?P<engine>[01]) )?LLM engine \(v(?P<version>[^)\s]{1,60})\) with config:? ")
 ASKED = re.compile(r"non-default args: (?=\{)")
-_NAMES = {"max_seq_len": "max_model_len", "cache_dtype": "kv_cache_dtype"}
+_NAMES = {"max_seq_len": "max_model_len", "cache_dtype": "kv_cache_dtype", "device": "device_config"}
 _SPEC_NAMES = {"num_spec_tokens": "num_speculative_tokens", "draft_model": "model"}
 _GRAPH_MODES = ("NONE", "PIECEWISE", "FULL")
 _GRAPH_KEYS = ("mode", "level", "cudagraph_mode", "cudagraph_capture_sizes", "max_cudagraph_capture_size",
                "max_capture_size", "use_cudagraph", "full_cuda_graph")  # fmt: skip
-_PARTS = ("model_config", "cache_config", "parallel_config", "scheduler_config", "load_config")
+_PARTS = ("model_config", "cache_config", "parallel_config", "scheduler_config", "device_config", "load_config")
 _MAX_LINE = 200_000
 
 

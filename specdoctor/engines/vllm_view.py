@@ -125,13 +125,15 @@ def _asked(parts: Parts) -> tuple[dict[str, str] | None, Source | None, Callable
 
 
 def _with_runner(parts: Parts, values: dict[str, JsonValue]) -> dict[str, JsonValue]:
-    """`values` with what only the log or the environment tells: the model runner, the graph mode after a change."""
+    """`values` with what only the log or the environment tells: the model runner, scheduling, a CPU."""
     kinds = {notice.kind for notice in parts.log.notices} if parts.log is not None else set()
     forced = parts.env.get("VLLM_USE_V2_MODEL_RUNNER")
     if "runner-v1" in kinds or forced == "0":
         values["model_runner"] = "v1"
     elif "runner-v2" in kinds or forced == "1":
         values["model_runner"] = "v2"
+    if any(name.startswith("VLLM_CPU_") for name in parts.env):
+        values.setdefault("device_config", "cpu")
     for notice in parts.log.notices if parts.log is not None else ():
         if notice.kind == "async-state":
             values.setdefault("async_scheduling", notice.text.endswith("enabled"))
