@@ -16,7 +16,7 @@ from specdoctor.app.triage_findings import Finding, findings_of
 from specdoctor.app.triage_line import LineToTry, line_to_try
 from specdoctor.app.triage_scene import facts_beside
 from specdoctor.app.triage_servers import Servers, servers_of
-from specdoctor.app.triage_verdict import verdict_of
+from specdoctor.app.triage_verdict import nothing_accepted, verdict_of
 from specdoctor.core.engine import Engine
 from specdoctor.core.hypothesis import Observation
 from specdoctor.core.material import Material
@@ -83,6 +83,8 @@ def triage(
     verdict = verdict_of(view, observations, facts, complained)
     aliases = {**aliases_of(view, texts), **aliases}
     cited = [_named_here(o, aliases) for o in observations]
+    if nothing_accepted(facts):
+        cited = [o for o in cited if o.stance != "suggests" or o.about != "cycle"]
     findings = findings_of(cited, texts, verdict=verdict)
     return TriageDocument(
         engine=EngineSeen(name=view.engine or None, version=view.version, version_range=view.version_range),

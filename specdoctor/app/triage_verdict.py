@@ -30,14 +30,19 @@ def verdict_of(
     found = [o for o in observations if o.stance == "supports" and o.cause not in out]
     if any(o.explains for o in found) or any(o.binds and answers(o, complaints) for o in found):
         return Verdict.CAUSE
-    length = facts.get("accept_length")
-    loses = isinstance(length, float) and length < SURE_LOSS_BELOW
-    if loses or any(o.binds for o in found):
+    limited = any(o.binds and o.stance == "suggests" and o.cause not in out for o in observations)
+    if nothing_accepted(facts) or limited or any(o.binds for o in found):
         return Verdict.NOT_ENOUGH_EVIDENCE
     if any(o.stance == "refutes" and o.against == NO_FAULT for o in observations):
         return Verdict.HEALTHY
     served = view.log is not None and view.log.ready_line is not None and view.log.failure is None
     return Verdict.HEALTHY if served and not complaints and calm else Verdict.NOT_ENOUGH_EVIDENCE
+
+
+def nothing_accepted(facts: Mapping[str, JsonValue]) -> bool:
+    """Whether so little is accepted that no cycle can be short enough."""
+    length = facts.get("accept_length")
+    return isinstance(length, float) and length < SURE_LOSS_BELOW
 
 
 def answers(o: Observation, complaints: Sequence[str]) -> bool:

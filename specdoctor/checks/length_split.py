@@ -55,7 +55,8 @@ class LengthSplit:
         return (proved(self.name, "TRAIN-4", claim, *sources, about="accept_length"),)
 
     def _no_limit_between(self, scene: Scene, points: Sequence[_Point], limit: int | None) -> tuple[Observation, ...]:
-        first, last = points[0], points[-1]
+        third = max(len(points) // 3, 1)
+        first, last = _together(points[:third]), _together(points[-third:])
         said = (
             f"accept length {first.accept_length:.2f} at {first.at:.0f} tokens and "
             f"{last.accept_length:.2f} at {last.at:.0f}"
@@ -89,6 +90,12 @@ def _points(scene: Scene) -> list[_Point]:
             if w.running == 1 and w.tokens and w.accept_length is not None
         ]
     return sorted(out, key=lambda p: p.at)
+
+
+def _together(points: Sequence[_Point]) -> _Point:
+    """Several points as one, at their middle."""
+    middle = points[len(points) // 2]
+    return middle.model_copy(update={"accept_length": _mean(points)})
 
 
 def _mean(points: Sequence[_Point]) -> float:

@@ -15,7 +15,7 @@ from specdoctor.core.server import Source
 
 LIST = re.compile(
     r"(?:per[- ]position acceptance rate|"
-    r"acceptance rate per position)\s*[:=]\s*\(?(?P<list>[01]?\.\d+(?:,\s*[01]?\.\d+)*)",
+    r"acceptance rate per position|acc rate/pos)\s*[:=]\s*\(?(?P<list>[01]?\.\d+(?:,\s*[01]?\.\d+)*)",
     re.IGNORECASE,
 )
 SOUND_FIRST = 0.6
@@ -86,7 +86,8 @@ class PositionDecay:
             f"the first is accepted {shares[0]:.0%} of the time"
         )
         if "low-acceptance" not in scene.complaints:
-            return (suspected(self.name, "CFG-4", claim, source),)
+            said = suspected(self.name, "CFG-4", claim, source)
+            return (said.model_copy(update={"binds": len(idle) * 2 >= len(shares)}),)
         mixed = f"{mean:.0%} is the mean over {len(shares)} positions; the first alone stands at {shares[0]:.0%}"
         return (
             proved(self.name, "CFG-4", claim, source, fix=f"draft {kept} tokens, then compare the time per token"),

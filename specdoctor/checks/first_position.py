@@ -1,0 +1,85 @@
+"""Is the first drafted token accepted as often as sound drafters of its kind have it accepted?"""
+
+from __future__ import annotations
+
+import math
+import re
+from statistics import stdev
+
+from specdoctor.analysis.acceptance import equal_rate
+from specdoctor.analysis.logged_rows import logged_row
+from specdoctor.analysis.measured_rows import accept_length_of, arms
+from specdoctor.checks.reading import no_data, silent, windows
+from specdoctor.checks.saying import suspected
+from specdoctor.core.hypothesis import Observation
+from specdoctor.core.ports import Scene
+from specdoctor.core.server import Source
+
+HEADS = re.compile(r"eagle|mtp|nextn|dspark|dflash|medusa", re.IGNORECASE)
+PLAIN = re.compile(r"standalone|draft[-_]?(?:simple|model)", re.IGNORECASE)
+HEAD_FLOOR = 0.68
+"""Heads of seven public models have 0.78 to 0.93 of first tokens accepted on code; a tenth below that range
+is out of it."""
+PLAIN_FLOOR = 0.4
+"""Plain draft models of one family stay above this in public figures, whatever the text (named heuristic)."""
+
+
+class FirstPosition:
+    """Below the range of its kind a drafter is weak or wrongly fed; the figure does not say which of the two."""
+
+    name = "first-position"
+    summary = (
+        "Compare the rate at which first drafted tokens are accepted with the range of sound drafters of that kind."
+    )
+    causes = ("WIRE-1", "TRAIN-2", "MIS-1")
+
+    def judge(self, scene: Scene) -> tuple[Observation, ...]:
+        spec = scene.view.spec or scene.view.asked_spec
+        algorithm = str(spec.algorithm) if spec is not None and spec.on else ""
+        head = bool(HEADS.search(algorithm))
+        if not head and not PLAIN.search(algorithm):
+            return silent(self.name, None, "no learned drafter is in force")
+        found = _rate(scene, spec.draft_steps if spec is not None else 0, spec.topk if spec is not None else 1)
+        if found is None:
+            return no_data(self.name, None, "nothing tells how often first tokens are accepted")
+        rate, how, source = found
+        floor = HEAD_FLOOR if head else PLAIN_FLOOR
+        said = f"first drafted tokens are accepted {rate:.0%} of the time ({how})"
+        if rate >= floor:
+            return silent(self.name, None, said, source)
+        claim = (
+            f"{said}, {floor:.0%} or more is usual: weak, or not fed what it was trained on; the figure "
+            f"does not say which"
+        )
+        rivals = ("WIRE-1", "TRAIN-2") if head else ("MIS-1", "TRAIN-2")
+        return tuple(
+            suspected(self.name, cause, claim, source, about="accept_length").model_copy(update={"binds": True})
+            for cause in rivals
+        )
+
+
+def _rate(scene: Scene, steps: int, topk: int) -> tuple[float, str, Source] | None:
+    """As counted by position, else the equal rate that gives the accept length of a chain; two errors are
+    allowed for.
+    """
+    log = scene.view.log
+    counts = log.counts if log is not None else None
+    row = logged_row(scene.view)
+    if counts is not None and counts.per_position and counts.drafts and log is not None:
+        share = counts.per_position[0]
+        place = row.source if row is not None else Source(where=log.where)
+        return share + 2 * math.sqrt(share * (1 - share) / counts.drafts), f"{counts.drafts} drafts counted", place
+    if row is not None:
+        lengths = [w.accept_length for w in windows(scene.view) if w.accept_length is not None]
+        error = stdev(lengths) / math.sqrt(len(lengths)) if len(lengths) > 1 else math.inf
+    else:
+        row, error = next((arm.row for arm in arms(scene) if arm.accept_length is not None), None), 0.0
+    length = accept_length_of(row) if row is not None else None
+    if row is None or length is None or steps < 1 or topk > 1 or math.isinf(error):
+        return None
+    rate = equal_rate(min(max(length + 2 * error, 1.0), steps + 1.0), steps)
+    how = f"the equal rate that gives {length:.2f} tokens at {steps} draft tokens, two standard errors up"
+    return (rate, how, row.source) if rate is not None else None
+
+
+check = FirstPosition()
