@@ -27,7 +27,7 @@ def facts_of(scene: Scene) -> tuple[Fact, ...]:
     found.add(model_facts(view, material))
     found.add(setting_facts(view))
     found.add(load_facts(view))
-    if any(fact.name == "speedup" for fact in tabled):
+    if any(fact.name == "speedup" for fact in tabled) and not _plain(view):
         found.add(fact for fact in tabled if fact.name in FROM_ONE_LOAD)
     found.add(acceptance_facts(view))
     found.add(speed_facts(view))
@@ -35,8 +35,10 @@ def facts_of(scene: Scene) -> tuple[Fact, ...]:
     found.add(answer_facts(material))
     found.add(counter_facts(material))
     found.add(pass_facts(material))
-    found.add(_beside(scene, found))
-    found.add(_derived(found))
+    if not _plain(view):
+        found.add(_beside(scene, found))
+    if not _plain(view):
+        found.add(_derived(found))
     running = found.number("running_requests_max")
     found.add(capture_facts(view, int(running) if running is not None else None))
     found.add(whole_log_facts(view))
@@ -57,6 +59,11 @@ def _beside(scene: Scene, found: Facts) -> Iterator[Fact]:
             if name in speeds:
                 yield speeds[name].model_copy(update={"name": ours})
         return
+
+
+def _plain(view: ServerView) -> bool:
+    """Whether the server is known not to speculate: then it is no arm of a comparison."""
+    return view.spec is not None and not view.spec.on and not _drafts(view)
 
 
 def _drafts(view: ServerView) -> bool:

@@ -11,7 +11,7 @@ from specdoctor.readers.cells import number_of
 from specdoctor.readers.rows import Line, measures, table_of
 
 _SEPARATORS = (",", "\t", ";")
-_MOST_LINES = 200_000
+_MOST_LINES = 20_000
 _LONGEST_LINE = 20_000
 _LONGEST_HEADING = 48
 _SAME_WIDTH = 0.8

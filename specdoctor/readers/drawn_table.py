@@ -15,6 +15,7 @@ _RULE = re.compile(r"^[\s|+:=\-\u2500-\u257f]+$")
 _BARS = str.maketrans({"\u2502": "|", "\u2503": "|", "\u2551": "|"})
 _LONGEST_LINE = 4000
 _FEWEST_TURNED = 2
+_MOST_ROWS = 5000
 
 
 class _Reader(NamedTuple):
@@ -65,7 +66,7 @@ def _table(where: str, lines: list[str], first: int, last: int) -> Table | None:
     ]
     if len(rows) < 2 or len(rows[0].cells) < 2:
         return None
-    header, body = rows[0].cells, [row for row in rows[1:] if any(row.cells)]
+    header, body = rows[0].cells, [row for row in rows[1:_MOST_ROWS] if any(row.cells)]
     if not any(number_of(cell) is not None for row in body for cell in row.cells):
         return None
     turned = _turned(header, body)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
+from specdoctor.core.launch_text import commands_in
 from specdoctor.core.material import Material, Notes
 from specdoctor.core.reader import Reading
 
@@ -16,6 +17,9 @@ _STARTS = re.compile(
 )
 _BENCH = re.compile(r"bench_serving|vllm bench|bench_sglang\w*\.py|genai-perf|guidellm|llama-bench|bench_one_batch")
 _MOST_CHARS = 200_000
+_PROGRAMS = frozenset(
+    {"vllm", "sglang", "llama-server", "llama-cli", "llama-speculative", "speculative", "trtllm-serve"}
+)
 _SHELL = re.compile(r"^\s*(?:#!|export |python3? |vllm |\./|docker |podman |srun |for |if |trtllm|llama-|sudo |exec )"
                     r"|ExecStart=|^\s*(?:command|args|image|entrypoint):|\\\s*$|^#SBATCH", re.MULTILINE)  # fmt: skip
 
@@ -28,13 +32,21 @@ class _Reader(NamedTuple):
     def read(self, text: str, *, where: str) -> Reading | None:
         if len(text) > _MOST_CHARS or text.lstrip()[:1] in ("{", "["):
             return None
-        head = text.lstrip()
-        shaped = bool(_SHELL.search(text)) or head.startswith(("python", "vllm ", "sglang ", "llama-", "trtllm-"))
-        if not shaped:
+        starts = bool(_STARTS.search(text))
+        if not _SHELL.search(text) and not (starts and _is_command(text)):
             return None
-        if _STARTS.search(text):
+        if starts:
             return Reading(kind="launch line", pieces=Material(notes=(_comments(text, where),)))
-        return Reading(kind="script") if _BENCH.search(text) or head.startswith("#!") else None
+        return Reading(kind="script") if _BENCH.search(text) or text.lstrip().startswith("#!") else None
+
+
+def _is_command(text: str) -> bool:
+    """Whether a command of the text is a server's own, and not a sentence that names one."""
+    for command in commands_in(text):
+        program = command.words[0].rpartition("/")[2]
+        if command.carrier != "shell" or program in _PROGRAMS or re.fullmatch(r"python[\d.]*", program):
+            return True
+    return False
 
 
 def _comments(text: str, where: str) -> Notes:

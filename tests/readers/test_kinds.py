@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import time
 
 import pytest
 
 from specdoctor.readers.every import every_reader, material_of
 
+LONGEST_S = 5.0
+"""Processor time for a text that a reader must give up on; each takes well under a second on an idle machine."""
 LAUNCH = (
     "#!/bin/sh\nexport A=1\npython3 -m sglang.launch_server --model-path /m/big \\\n"
     "  --speculative-draft-model-path /m/small\n"
@@ -119,3 +122,31 @@ def test_what_a_load_generator_printed() -> None:
 def test_secrets_stay_out_of_what_is_kept() -> None:
     found = material_of({"l.sh": LAUNCH + "  --api-key sk-12345678901234567890\n"})
     assert "sk-1234" not in found.texts["l.sh"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "A=1 /venv/bin/python -m vllm.entrypoints.openai.api_server --model /m/big --port 1",
+        "/opt/llama/llama-server -m /m/a.gguf -md /m/b.gguf --spec-type draft-simple",
+        "docker run --gpus all vllm/vllm-openai:v0.11.0 --model /m/big",
+    ],
+)
+def test_a_command_without_a_script_around_it(text: str) -> None:
+    assert material_of({"x": text}).files[0].kind == "launch line"
+
+
+def test_a_sentence_that_names_a_command_is_none() -> None:
+    text = "We start it by vllm serve /m/big, and since yesterday it is slow.\n"
+    assert material_of({"x": text}).files[0].kind == "notes"
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["| a | 1 |\n" * 100_000, "a,1\n" * 200_000, "x" * 5_000_000, '"' * 200_000, "[" * 1_000_000, "a\n" * 300_000],
+    ids=["bars", "commas", "one line", "quotes", "brackets", "short lines"],
+)
+def test_long_texts_end_soon(text: str) -> None:
+    began = time.process_time()
+    material_of({"x": text})
+    assert time.process_time() - began < LONGEST_S
