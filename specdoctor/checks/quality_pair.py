@@ -29,16 +29,20 @@ class QualityPair:
         for table in scene.material.tables:
             scored = [(row, q) for row in table.rows if (q := quality_of(table, row)) is not None]
             if len(scored) > 1:
-                return self._table(table, scored)
+                return self._table(scene, table, scored)
         return no_data(self.name, "CORR-1", "no table says how good the answers were")
 
-    def _table(self, table: Table, scored: Sequence[tuple[Row, float]]) -> tuple[Observation, ...]:
+    def _table(self, scene: Scene, table: Table, scored: Sequence[tuple[Row, float]]) -> tuple[Observation, ...]:
         values = [q for _, q in scored]
         best, worst = max(values), min(values)
         bad = [row for row, q in scored if _broken(q, best)]
         good = [row for row, q in scored if not _broken(q, best)]
         if not bad or not good:
             claim = f"the answers score alike in all {len(scored)} runs ({worst:g} to {best:g})"
+            sides = {row.speculative for row, _ in scored}
+            if "wrong-output" in scene.complaints and {True, False} <= sides:
+                said = f"{claim}, with speculation and without: other words of equal quality are rounding"
+                return (proved(self.name, "CORR-3", said, *(row.source for row, _ in scored)),)
             return silent(self.name, "CORR-1", claim, scored[0][0].source)
         spec_off_bad = [row for row in bad if row.speculative is False]
         if spec_off_bad:
