@@ -9,6 +9,7 @@ from pathlib import Path, PurePosixPath
 from specdoctor.analysis.figure import FigureError
 from specdoctor.analysis.recall import read_recall
 from specdoctor.analysis.symptom import read_symptom
+from specdoctor.app import guarding
 from specdoctor.app.bench_flags import failures_text
 from specdoctor.app.bounding import computed, known
 from specdoctor.app.by_hand import recognise
@@ -517,7 +518,7 @@ def _relaunch(run: Run, action: str, move: Relaunch) -> Outcome:
         ready_timeout_s=ready_timeout_s(run),
         expected_start_s=last_start_s(run),
     )
-    outcome = run.operations.relaunch(order, lambda p: run.progress(action, p))
+    outcome = guarding.undid(run, run.operations.relaunch(order, lambda p: run.progress(action, p)))
     found = read_back(run, outcome.server, move.change) if outcome.status == "ready" else ReadBack()
     spec, software = found.spec, found.software
     said = outcome.reason

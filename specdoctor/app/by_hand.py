@@ -44,7 +44,7 @@ def recognise(run: Run, action: str) -> tuple[str, str, tuple[str, ...]]:
     assert engine is not None
     port = run.scene.view.ref.port if run.scene.view.ref else None
     facts = run.operations.snapshot(SnapshotRequest(ports=(port,) if port else (), logs=ledger.settings.extra_logs))
-    view = _now(engine.servers(facts), port)
+    view = running_now(engine.servers(facts), port)
     if view is None or view.ref is None:
         return "done", "no server of this kind runs now; start it, then resume again", ()
     change = _which(run.scene.view, view, awaited(run))
@@ -58,7 +58,8 @@ def recognise(run: Run, action: str) -> tuple[str, str, tuple[str, ...]]:
     return "done", f"the server {words}", (evidence,)
 
 
-def _now(views: Sequence[ServerView], port: int | None) -> ServerView | None:
+def running_now(views: Sequence[ServerView], port: int | None) -> ServerView | None:
+    """The server that lives on the port, else any that lives."""
     living = [view for view in views if view.state == "running" and view.ref is not None]
     same = [view for view in living if view.ref is not None and view.ref.port == port]
     return next(iter(same or living), None)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from specdoctor.app.run import Run
 from specdoctor.core import events as ev
-from specdoctor.core.launch import GuardStory, RestoreOutcome
+from specdoctor.core.launch import GuardStory, LaunchOutcome, RestoreOutcome
 from specdoctor.core.operations import Progress
 
 LOOK_S = 1.0
@@ -25,6 +25,17 @@ def take_note(run: Run) -> bool:
         return False
     _record(run, story)
     return True
+
+
+def undid(run: Run, outcome: LaunchOutcome) -> LaunchOutcome:
+    """A launch that came up, and that the guard undid before anybody here heard of it, ends as undone."""
+    if outcome.status != "ready":
+        return outcome
+    story = run.operations.state(run.id).guard
+    if story is None or story.acted_at is None or story.acted_at == run.ledger.guard_acted_at:
+        return outcome
+    why = f"it came up; then nobody was in touch for {story.quiet_s:.0f} s: the guard put the original back"
+    return outcome.model_copy(update={"status": "undone", "server": None, "reason": why})
 
 
 def _record(run: Run, story: GuardStory) -> None:

@@ -8,7 +8,7 @@ from pydantic import TypeAdapter
 
 from specdoctor import __version__
 from specdoctor.analysis.symptom import read_symptom
-from specdoctor.app import graph, guarding, steps, verdict
+from specdoctor.app import graph, guarding, returned, steps, verdict
 from specdoctor.app.actions import carry_out, restore_order
 from specdoctor.app.by_hand import awaited
 from specdoctor.app.run import Run
@@ -51,11 +51,12 @@ def resume(
 def _take_up(run: Run) -> None:
     """Finish what was started before and has no end, under its own action id.
 
-    Restarts come first, then what the guard of the host did meanwhile: a benchmark of a launch that is gone is not
-    taken up.
+    What was put back by hand comes first, then restarts, then what the guard of the host did meanwhile: a benchmark
+    of a launch that is gone is not taken up.
     """
     ledger = run.ledger
     if any(a.started.what == "relaunch" for a in ledger.actions.values()) and not ledger.released:
+        returned.take_note(run)
         for started in [a.started for a in ledger.unsettled()]:
             _finish(run, started)
         guarding.take_note(run)
@@ -116,6 +117,8 @@ def investigate(run: Run, *, checkpoints: Path | None) -> int:
 def put_back(run: Run, *, why: str) -> None:
     """Restore the original if anything was changed; a failure here is recorded and said, never swallowed."""
     try:
+        if run.ledger.changed:
+            returned.take_note(run)
         _settle(run, why)
         if run.ledger.changed:
             guarding.take_note(run)

@@ -256,7 +256,8 @@ def _do_now(run: Run, recommendation: ev.Recommendation | None) -> str:
 def _cost(ledger: Ledger) -> str:
     minutes = (ledger.last_at - ledger.first_at) / 60.0
     down = ledger.downtime_s
-    return f"{ledger.restarts} restarts, {int(down // 60)}:{int(down % 60):02d} down, {minutes:.1f} min in all"
+    unseen = " and what nobody measured" if any(r.by == "hand" for r in ledger.restores) else ""
+    return f"{ledger.restarts} restarts, {int(down // 60)}:{int(down % 60):02d}{unseen} down, {minutes:.1f} min in all"
 
 
 def _state(run: Run) -> str:
@@ -280,5 +281,6 @@ def _state(run: Run) -> str:
 def _by_parts(ledger: Ledger) -> str:
     if ledger.changed:
         return "NOT as it was found: see the report"
-    by = ", put back by its guard" if ledger.restores and ledger.restores[-1].by == "guard" else ""
+    words = {"guard": ", put back by its guard", "hand": ", put back by hand"}
+    by = words.get(ledger.restores[-1].by, "") if ledger.restores else ""
     return f"as it was{by} ({len(ledger.restores[-1].outcome.equal)} parts compared, all equal; healthy)"

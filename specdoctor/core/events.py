@@ -251,13 +251,14 @@ class ServerRestored(_Event):
     """The original put back, and what was compared.
 
     `by` guard: the host did it itself at `acted_at` (its clock), after it had not heard from us for the grace time.
+    `by` hand: it was found put back, with nothing of the run left on the host; nobody measured how long it was down.
     """
 
     kind: Literal["server.restored"] = "server.restored"
     outcome: RestoreOutcome
     evidence: str
     started: bool = True
-    by: Literal["specdoctor", "guard"] = "specdoctor"
+    by: Literal["specdoctor", "guard", "hand"] = "specdoctor"
     acted_at: float | None = None
 
 

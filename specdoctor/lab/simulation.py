@@ -96,6 +96,7 @@ class SimulatedHost:
         self._env = {k: world.expand(v) for k, v in world.launch.env.items()}
         self._launch = ORIGINAL
         self._touched = False
+        self._recorded = False
         self._done: dict[str, LaunchOutcome | RestoreOutcome] = {}
         self._keeping = keeping_of(world, self._argv)
         self._boot()
@@ -438,6 +439,7 @@ class SimulatedHost:
             return done
         self.starts += 1
         self._touched = True
+        self._recorded = True
         on_progress(Progress(phase="stopping"))
         self.clock.sleep(1.0)
         mark, began = len(self._log), self.clock.now()
@@ -489,13 +491,14 @@ class SimulatedHost:
         """What lies on this host for a run."""
         return HostState(
             run=run,
-            way_back=self._touched,
+            way_back=self._recorded,
             running=self._ref if self._core is not None else None,
             running_is_original=self._launch.is_original,
         )
 
     def release(self, run: str) -> tuple[str, ...]:
-        """Nothing lies on a simulated host."""
+        """Nothing lies on a simulated host but that there is a way back."""
+        self._recorded = False
         return ()
 
     def close(self) -> None:

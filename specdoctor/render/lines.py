@@ -176,7 +176,8 @@ def _server(
 
 def _restored(event: ev.ServerRestored) -> str:
     o = event.outcome
-    guard = "the guard on the host acted: " if event.by == "guard" else ""
+    words = {"guard": "the guard on the host acted: ", "hand": "put back by hand: "}
+    guard = words.get(event.by, "")
     if o.status == "nothing-to-do":
         return f"{guard}nothing to restore{_cited((event.evidence,))}"
     compared = ", ".join(name for name, same in o.equal.items() if same)

@@ -31,8 +31,11 @@ class Guarded(SimulatedHost):
     """A host whose guard has put the original back, or given up, by the time anybody asks."""
 
     story: GuardStory | None = None
+    gone = False
+    """Whether what the run had left is gone: an order about another server than the one that runs is refused."""
 
     def guard_acts(self, phase: GuardPhase) -> None:
+        self._recorded = True
         if phase == "restored":
             ready, _ = self._start(ORIGINAL, self.clock.now())
             self.clock.reach(ready)
@@ -58,7 +61,17 @@ class Guarded(SimulatedHost):
             story=((self.clock.now(), "nobody was in touch for 121 s; putting the original back"),),
         )
 
+    def restored_by_hand(self, extra: tuple[str, ...] = ()) -> None:
+        """Somebody ran `specdoctor restore`, which leaves nothing of the run; or started another server since."""
+        self._argv = (*self._argv, *extra)
+        ready, _ = self._start(ORIGINAL, self.clock.now())
+        self.clock.reach(ready)
+        self._touched = self._recorded = False
+        self.gone = True
+
     def relaunch(self, order: LaunchOrder, on_progress: OnProgress) -> LaunchOutcome:
+        if self.gone and order.server != self._ref:
+            return LaunchOutcome(action=order.action, status="refused", server=None, reason="not the server seen")
         if self.story is not None and order.action not in self._done:
             return LaunchOutcome(action=order.action, status="undone", server=None, reason="the guard put it back")
         return super().relaunch(order, on_progress)
@@ -80,7 +93,7 @@ class Dying(MemoryStore):
 
     def append(self, run: str, event: ev.Event) -> None:
         super().append(run, event)
-        if self._dies is not None and (event.kind, getattr(event, "what", "")) == self._dies:
+        if self._dies is not None and (event.kind, getattr(event, "what", getattr(event, "source", ""))) == self._dies:
             self._dies = None
             raise Gone
 
@@ -99,7 +112,9 @@ def resumed(store: MemoryStore, host: Guarded) -> tuple[Run, int]:
 
 
 @pytest.mark.parametrize(
-    ("kind", "what"), [("action.started", "relaunch"), ("server.relaunched", "")], ids=["while down", "while changed"]
+    ("kind", "what"),
+    [("action.started", "relaunch"), ("evidence.recorded", "relaunch"), ("server.relaunched", "")],
+    ids=["while down", "while it came up", "while changed"],
 )
 def test_what_the_guard_did_becomes_part_of_the_run(kind: str, what: str) -> None:
     host, store = Guarded(World.from_yaml(WORLD)), Dying(kind, what)
@@ -130,3 +145,62 @@ def test_a_guard_that_failed_is_told_and_the_run_tries_itself() -> None:
     by = [(e.by, e.outcome.status) for e in store.kept if isinstance(e, ev.ServerRestored)]
     assert by == [("guard", "failed"), ("specdoctor", "restored")]
     assert run.ledger.restored is True
+
+
+def test_a_launch_that_came_up_and_that_the_guard_undid_is_not_read_back_from_the_original() -> None:
+    host, store = Guarded(World.from_yaml(WORLD)), Dying("evidence.recorded", "relaunch")
+    killed(store, host)
+    host.guard_acts("restored")
+    run, _ = resumed(store, host)
+    first = run.ledger.relaunches[0]
+    assert (first.outcome.status, first.spec, first.outcome.server) == ("undone", None, None)
+    assert "the guard put the original back" in first.outcome.reason
+    assert all(h.status != "parked" or "came up with" not in h.because for h in run.ledger.hypotheses.values())
+
+
+MOMENTS = pytest.mark.parametrize(
+    ("kind", "what"),
+    [
+        ("action.started", "relaunch"),
+        ("evidence.recorded", "relaunch"),
+        ("server.relaunched", ""),
+        ("action.started", "restore"),
+        ("evidence.recorded", "restore"),
+    ],
+    ids=["while down", "while it came up", "while changed", "on the way back", "when it was back"],
+)
+
+
+@MOMENTS
+def test_a_run_goes_on_after_its_server_was_put_back_by_hand(kind: str, what: str) -> None:
+    host, store = Guarded(World.from_yaml(WORLD)), Dying(kind, what)
+    killed(store, host)
+    host.restored_by_hand()
+    run, code = resumed(store, host)
+    assert code != 5
+    assert run.ledger.restored is True
+    by = [(e.by, e.outcome.status) for e in store.kept if isinstance(e, ev.ServerRestored)]
+    assert by[0] == ("hand", "restored")
+    assert run.ledger.restarts >= 2
+    assert run.ledger.open_actions() == []
+    assert run.ledger.verdict is not None
+    told = dict(run.ledger.verdict.lines)
+    assert told["server"].startswith("as it was")
+    assert "what nobody measured" in told["cost"]
+
+
+@MOMENTS
+def test_what_is_not_as_it_was_is_said_where_the_way_back_is_gone(kind: str, what: str) -> None:
+    host, store = Guarded(World.from_yaml(WORLD)), Dying(kind, what)
+    killed(store, host)
+    host.restored_by_hand(extra=("--log-level", "debug"))
+    before = host.starts
+    run, code = resumed(store, host)
+    assert code == 5
+    assert run.ledger.ended is not None
+    assert "the way back of run r-test is gone from the host" in run.ledger.ended.reason
+    assert "(argv)" in run.ledger.ended.reason
+    assert host.starts == before
+    assert run.ledger.restored is False
+    assert run.ledger.verdict is not None
+    assert dict(run.ledger.verdict.lines)["server"].startswith("NOT as it was found")
