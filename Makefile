@@ -9,6 +9,7 @@ WORKERS ?= 5
 # The end-to-end tests mostly wait.
 E2E_WORKERS ?= 4
 ROUNDS ?= 10
+INPUTS ?= 100000
 FIRST ?= 1
 QUICK ?=
 WORLD ?= secret-in-argv
@@ -19,7 +20,7 @@ PIP := PIP_DISABLE_PIP_VERSION_CHECK=1 $(PY) -m pip --quiet --no-input --no-cach
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help setup demo test e2e chaos calibrate bench lint format docs docs-check replays check lock clean distclean
+.PHONY: help setup demo test e2e chaos fuzz calibrate bench lint format docs docs-check replays check lock clean distclean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  %-11s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -62,6 +63,9 @@ e2e: setup ## the slow tests: the command line against practice hosts over real 
 
 chaos: setup ## kill the controller and cut its link ROUNDS times in all phases (FIRST=n: seeds from n on; WORLD=name)
 	CHAOS_ROUNDS=$(ROUNDS) CHAOS_FIRST=$(FIRST) CHAOS_WORLD=$(WORLD) $(PY) -m pytest -n $(WORKERS) --dist load -rP tests/e2e/test_chaos.py $(ARGS)
+
+fuzz: setup ## spoilt files for every reader and engine, INPUTS of each (the default suite tries 1000)
+	FUZZ_INPUTS=$(INPUTS) $(PY) -m pytest -n 2 --dist load --hypothesis-profile=search --durations=10 tests/fuzz $(ARGS)
 
 bench: setup ## print the benchmark table; never fails (ARGS="ssh" for some sections, QUICK=1 for a rough one)
 	@QUICK=$(QUICK) $(PY) -m benchmarks $(ARGS) || true

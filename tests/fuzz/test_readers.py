@@ -1,0 +1,88 @@
+"""No reader fails or hangs on a spoilt file; `make fuzz` tries many more than the default suite."""
+
+from __future__ import annotations
+
+import os
+import time
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from specdoctor.assembly import all_engines, triaged
+from specdoctor.core.engine import Engine
+from specdoctor.core.reader import Reader
+from specdoctor.readers.every import every_reader
+from tests.fuzz.mutating import spoilt
+
+INPUTS = int(os.environ.get("FUZZ_INPUTS", "1000"))
+WHOLE = max(INPUTS // 10, 50)
+"""Fewer of a whole triage: it asks every reader, engine and check."""
+SLOWEST_S = 5.0
+
+SEED = st.integers(min_value=0, max_value=2**40)
+
+
+@pytest.mark.timeout(0 if INPUTS > 1000 else 120)
+@pytest.mark.parametrize("reader", every_reader(), ids=lambda reader: reader.name)
+@settings(max_examples=INPUTS)
+@given(seed=SEED)
+def test_a_reader_reads_or_leaves(reader: Reader, seed: int) -> None:
+    text = spoilt(seed)
+    begun = time.process_time()
+    read = reader.read(text, where="sent.txt")
+    assert time.process_time() - begun < SLOWEST_S
+    if read is not None:
+        read.pieces.model_dump_json()
+        lines = text.split("\n")
+        cited = [row.source for table in read.pieces.tables for row in table.rows]
+        cited += [figure.source for notes in read.pieces.notes for figure in notes.figures]
+        for source in cited:
+            assert source.line is not None
+            assert source.quote in lines[source.line - 1]
+
+
+@pytest.mark.timeout(0 if INPUTS > 1000 else 120)
+@pytest.mark.parametrize("engine", all_engines(), ids=lambda engine: engine.name)
+@settings(max_examples=INPUTS)
+@given(seed=SEED)
+def test_an_engine_reads_any_log(engine: Engine, seed: int) -> None:
+    text = spoilt(seed)
+    begun = time.process_time()
+    reading = engine.read_log(text, where="server.log")
+    assert time.process_time() - begun < SLOWEST_S
+    lines = text.split("\n")
+    assert all(1 <= w.line <= len(lines) for w in reading.decode)
+    assert reading.failure is None or reading.failure.quote in lines[reading.failure.line - 1]
+
+
+@pytest.mark.timeout(0 if INPUTS > 1000 else 120)
+@settings(max_examples=WHOLE)
+@given(seeds=st.lists(SEED, min_size=1, max_size=4))
+def test_a_folder_of_spoilt_files_is_judged_and_what_is_cited_opens(seeds: list[int]) -> None:
+    texts = {f"{n}.txt": spoilt(seed) for n, seed in enumerate(seeds)}
+    found = triaged(texts, symptom="slower than without")
+    for finding in found.findings:
+        assert finding.status != "supported" or finding.evidence, finding
+        for quote in finding.evidence:
+            assert quote.source in texts, finding
+            assert quote.quote.rstrip("….") in texts[quote.source].split("\n")[quote.line - 1]
+
+
+LONG = {
+    "one line of 50 MB": "a" * 50_000_000,
+    "one line of 50 MB of numbers": "1.5, " * 10_000_000,
+    "a million short lines": "x 1\n" * 1_000_000,
+    "a million empty lines": "\n" * 1_000_000,
+    "fifty MB of open brackets": "[{(" * 16_000_000,
+    "a million table rows": "a,b\n" + "1,2\n" * 1_000_000,
+}
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("text", LONG.values(), ids=LONG.keys())
+def test_time_grows_with_length_only(text: str) -> None:
+    begun = time.process_time()
+    triaged({"sent.txt": text}, symptom="")
+    assert time.process_time() - begun < 60.0
