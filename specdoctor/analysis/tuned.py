@@ -34,6 +34,21 @@ class TunedAt(Frozen):
     predicted: tuple[SettingForecast, ...]
     measured: tuple[MeasuredLaunch, ...]
 
+    @property
+    def sure(self) -> bool:
+        return self.best is not None and self.confirmed
+
+    @property
+    def words(self) -> str:
+        """The choice in words, with what it gains, and whether it was confirmed."""
+        if self.best is None:
+            return f"not known ({self.why})"
+        if not self.best.on:
+            return "off: no setting beats no speculation by more than the noise"
+        doubt = "" if self.confirmed else ", NOT confirmed by a fresh start"
+        gain = f", {self.gain} times the throughput without speculation (measured)" if self.gain is not None else ""
+        return f"{self.best.label}{gain}{doubt}"
+
 
 class Tuned(Frozen):
     """The outcome of a search. `launches` counts every test start, the restoring ones not."""
@@ -41,6 +56,11 @@ class Tuned(Frozen):
     launches: int
     spread: float
     results: tuple[TunedAt, ...]
+
+    @property
+    def sure(self) -> bool:
+        """Whether there is an answer at every number of clients, and each is confirmed."""
+        return bool(self.results) and all(result.sure for result in self.results)
 
 
 def starts_made(ledger: Ledger) -> int:

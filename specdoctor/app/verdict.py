@@ -8,7 +8,7 @@ from specdoctor.analysis.symptom import read_symptom
 from specdoctor.app.paying import what_would_pay
 from specdoctor.app.repaired import after_repair
 from specdoctor.app.run import Run
-from specdoctor.app.verdict_lines import lines_of, unclear_loss
+from specdoctor.app.verdict_lines import answer_lines, lines_of, unclear_loss
 from specdoctor.core import events as ev
 from specdoctor.core.engine import Engine
 from specdoctor.core.errors import EngineError
@@ -18,6 +18,7 @@ from specdoctor.core.launch import ORIGINAL, LaunchChange
 from specdoctor.core.ledger import Ledger
 from specdoctor.core.measurement import Measurement
 from specdoctor.core.model import DECIDED, Role, Status, Verdict
+from specdoctor.core.ports import Advice, Conclusion
 from specdoctor.core.server import ServerView, SpecSetting
 
 MATERIAL = 1.05
@@ -25,7 +26,10 @@ MATERIAL = 1.05
 
 
 def reach(run: Run) -> ev.VerdictReached:
-    """The verdict as the evidence stands."""
+    """The verdict as the evidence stands; the planner's own answer, where that is what was asked for."""
+    concluded = run.conclusion()
+    if concluded is not None and concluded.verdict is not None:
+        return answered(run, concluded, concluded.verdict)
     ledger = run.ledger
     causes = _causes(ledger)
     verdict = _verdict(run, causes)
@@ -53,6 +57,33 @@ def reach(run: Run) -> ev.VerdictReached:
             missing=missing,
             recommendation=recommendation,
         ),
+    )
+
+
+def answered(run: Run, concluded: Conclusion, verdict: Verdict) -> ev.VerdictReached:
+    """The planner's answer as a verdict: what the checks found beside it stays among the causes."""
+    recommendation = _advised(run, concluded.advice)
+    return ev.VerdictReached(
+        verdict=verdict,
+        headline=concluded.headline,
+        causes=_causes(run.ledger),
+        ruled_out=(),
+        missing=concluded.missing,
+        recommendation=recommendation,
+        lines=answer_lines(run, concluded, verdict, recommendation),
+    )
+
+
+def _advised(run: Run, advice: Advice | None) -> ev.Recommendation | None:
+    if advice is None or run.scene is None or run.engine is None:
+        return None
+    measured = next((m for m in run.ledger.measurements if m.evidence == advice.evidence), None)
+    return ev.Recommendation(
+        launch=run.engine.paste_line(run.scene.view, advice.change),
+        rollback=run.engine.paste_line(run.scene.view, ORIGINAL),
+        expected=_expected(measured) if measured is not None else {},
+        basis="measured",
+        why=f"{advice.why} ({advice.evidence})",
     )
 
 
@@ -167,7 +198,7 @@ def _missing(run: Run, verdict: Verdict) -> tuple[str, ...]:
     if unclear is not None:
         out = [f"whether it is slower at all: {unclear.power_words}"]
     elif confirmed(run) is None:
-        out.insert(0, "whether the symptom is there: a benchmark of this launch and of one without speculation")
+        out[:0] = _symptom_missing(ledger)
     if run.scene is not None and run.engine is not None and confirmed(run) is None:
         try:
             run.engine.change_spec(run.scene.view, SpecSetting(), label="without speculation")
@@ -175,6 +206,23 @@ def _missing(run: Run, verdict: Verdict) -> tuple[str, ...]:
             out.append(f"not done: a launch without speculation: {error.message}")
     out += [f"not done: {r.why}" for r in ledger.standing_refusals if r.move.split()[0] in ("bench", "relaunch")]
     return tuple(dict.fromkeys(out))
+
+
+def _symptom_missing(ledger: Ledger) -> list[str]:
+    """What would tell whether the symptom is there; nothing where that was measured and no symptom was told."""
+    concurrency = ledger.settings.concurrency
+    lacking = [
+        words
+        for words, found in (
+            ("this launch", ledger.measured("original", concurrency=concurrency)),
+            ("one without speculation", ledger.baseline(concurrency)),
+        )
+        if found is None
+    ]
+    if lacking:
+        return [f"whether the symptom is there: a benchmark of {' and of '.join(lacking)}"]
+    told = ledger.settings.symptom
+    return ["whether the symptom is there: what was measured does not speak of it as it was told"] if told else []
 
 
 def best(ledger: Ledger) -> Measurement | None:

@@ -12,6 +12,7 @@ from specdoctor.core import events as ev
 from specdoctor.core.ledger import Ledger, left_to_do
 from specdoctor.core.measurement import Measurement
 from specdoctor.core.model import DECIDED, Role, Status, Verdict
+from specdoctor.core.ports import Conclusion
 
 MATERIAL = 1.05
 """Less than the assumed spread between two starts, 5 %, is called neither a gain nor a loss."""
@@ -64,6 +65,14 @@ def lines_of(
     lines.append(("cost", _cost(ledger)))
     lines.append(("server", _state(run)))
     return tuple(lines)
+
+
+def answer_lines(run: Run, concluded: Conclusion, verdict: Verdict, recommendation: ev.Recommendation | None) -> Lines:
+    """(label, text) pairs of a planner's own answer: verdict, its lines, not known, do now, cost, server."""
+    lines = [("verdict", f"{verdict.value.replace('-', ' ')}: {concluded.headline}"), *concluded.lines]
+    lines += [("not known", text) for text in concluded.missing]
+    lines += [("not done", r.why) for r in run.ledger.standing_refusals[-1:]]
+    return (*lines, ("do now", _do_now(run, recommendation)), ("cost", _cost(run.ledger)), ("server", _state(run)))
 
 
 def _bounds(ledger: Ledger) -> Lines:

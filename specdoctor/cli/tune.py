@@ -9,15 +9,7 @@ import typer
 
 from specdoctor.cli import options as opt
 from specdoctor.cli.output import print_json, print_text, say, width
-from specdoctor.core.errors import (
-    EXIT_APPROVAL,
-    EXIT_BUG,
-    EXIT_INCONCLUSIVE,
-    EXIT_INTERRUPTED,
-    EXIT_OK,
-    EXIT_OUTSIDE,
-    UsageError,
-)
+from specdoctor.core.errors import EXIT_OK, UsageError
 
 if TYPE_CHECKING:
     from specdoctor.app.tune_outcome import TuneOutcome
@@ -26,7 +18,6 @@ if TYPE_CHECKING:
     from specdoctor.store.mirrored import MirroredStore
 
 _STARTS = 7
-_CUT_SHORT = (EXIT_APPROVAL, EXIT_OUTSIDE, EXIT_BUG, EXIT_INTERRUPTED)
 
 
 def tune(
@@ -150,7 +141,7 @@ def _tuned(
         found = assembly.tune_outcome(store, run_id)
         _show(found, as_json=as_json)
         _point_at(store, run_id)
-        return _exit_code(found, code)
+        return code
     finally:
         operations.close()
         assembly.close_store(store)
@@ -160,13 +151,6 @@ def _earlier(store: MirroredStore, operations: Operations, settings: RunSettings
     from specdoctor import assembly
 
     return assembly.earlier_tune(store, operations, settings)
-
-
-def _exit_code(found: TuneOutcome, code: int) -> int:
-    if code in _CUT_SHORT:
-        return code
-    results = found.tuned.results
-    return EXIT_OK if results and all(r.best is not None and r.confirmed for r in results) else EXIT_INCONCLUSIVE
 
 
 def _show(found: TuneOutcome, *, as_json: bool) -> None:

@@ -46,8 +46,9 @@ class Role(StrEnum):
 
 
 class Verdict(StrEnum):
-    """How an investigation ends."""
+    """How an investigation ends. `answered`: a search for the fastest setting has its answer."""
 
     CAUSE = "cause"
     HEALTHY = "healthy"
     NOT_ENOUGH_EVIDENCE = "not-enough-evidence"
+    ANSWERED = "answered"

@@ -9,9 +9,10 @@ from specdoctor.core.engine import Engine
 from specdoctor.core.events import Event, RunStarted
 from specdoctor.core.facts import CommandFacts, Facts
 from specdoctor.core.hypothesis import Observation
+from specdoctor.core.launch import LaunchChange
 from specdoctor.core.ledger import Ledger
 from specdoctor.core.material import Material
-from specdoctor.core.model import Frozen, Risk
+from specdoctor.core.model import Frozen, Risk, Verdict
 from specdoctor.core.moves import Move
 from specdoctor.core.operations import Progress
 from specdoctor.core.server import ServerView
@@ -66,10 +67,27 @@ class Planner(Protocol):
     def propose(self, briefing: Briefing) -> Sequence[Move]: ...
 
 
+class Advice(Frozen):
+    """A launch that was measured (`evidence`) and is recommended."""
+
+    change: LaunchChange
+    evidence: str
+    why: str
+
+
 class Conclusion(Frozen):
-    """What a planner's own question came to; `exit_code` is what the command returns for it."""
+    """What a planner's own question came to; `exit_code` is what the command returns for it.
+
+    Where it has a `verdict` it stands in place of that on a cause: `headline` and `lines` say the answer, `missing`
+    what would make it sure.
+    """
 
     exit_code: int
+    verdict: Verdict | None = None
+    headline: str = ""
+    lines: tuple[tuple[str, str], ...] = ()
+    missing: tuple[str, ...] = ()
+    advice: Advice | None = None
 
 
 @runtime_checkable

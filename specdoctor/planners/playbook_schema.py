@@ -198,10 +198,13 @@ class CauseExpectation(Frozen):
     _lists = field_validator("status", "role", mode="before")(_listed)
 
 
+Ended = Literal[Verdict.CAUSE, Verdict.HEALTHY, Verdict.NOT_ENOUGH_EVIDENCE]
+
+
 class VerdictExpectation(Frozen):
     """The verdict, one of several."""
 
-    verdict: Annotated[tuple[Verdict, ...], Field(min_length=1)]
+    verdict: Annotated[tuple[Ended, ...], Field(min_length=1)]
 
     _list = field_validator("verdict", mode="before")(_listed)
 

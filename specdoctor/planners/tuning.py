@@ -18,8 +18,9 @@ from specdoctor.core.hypothesis import Prediction
 from specdoctor.core.launch import LaunchChange
 from specdoctor.core.ledger import Ledger
 from specdoctor.core.moves import Bench, Finish, Move, OpenHypothesis, Relaunch, Restore, RunChecks, Snapshot, Watch
-from specdoctor.core.ports import Briefing
+from specdoctor.core.ports import Briefing, Conclusion
 from specdoctor.planners.rules import blocked
+from specdoctor.planners.tune_answer import tune_conclusion
 
 
 class TunePlanner:
@@ -42,6 +43,10 @@ class TunePlanner:
         if blocked(ledger, "bench"):
             return [Finish(why="nothing may be measured here")]
         return self._measuring(ledger) or self._launching(briefing)
+
+    def conclude(self, briefing: Briefing) -> Conclusion | None:
+        """The fastest setting as far as it is known."""
+        return tune_conclusion(briefing)
 
     def _measuring(self, ledger: Ledger) -> list[Move]:
         current = ledger.current_launch

@@ -101,7 +101,7 @@ def tune_text(tuned: Tuned, *, launches: Mapping[int, str], cached: bool, width:
 
 def _result_lines(result: TunedAt, launch: str, width: int) -> list[str]:
     at = f"at concurrency {result.concurrency}: "
-    lines = labelled("best", at + _best(result), label_width=_LABEL_WIDTH, width=width)
+    lines = labelled("best", at + result.words, label_width=_LABEL_WIDTH, width=width)
     lines += labelled("because", result.why, label_width=_LABEL_WIDTH, width=width)
     for m in result.measured:
         found = " (as found)" if m.as_found else ""
@@ -113,16 +113,6 @@ def _result_lines(result: TunedAt, launch: str, width: int) -> list[str]:
         text = f"{p.setting.label}: {p.throughput.with_unit()}, not run"
         lines += labelled("predicted", text, label_width=_LABEL_WIDTH, width=width)
     return lines + (labelled("launch", launch, label_width=_LABEL_WIDTH, width=width) if launch else [])
-
-
-def _best(result: TunedAt) -> str:
-    if result.best is None:
-        return f"not known ({result.why})"
-    if not result.best.on:
-        return "off: no setting beats no speculation by more than the noise"
-    sure = "" if result.confirmed else ", NOT confirmed by a fresh start"
-    gain = f", {result.gain} times the throughput without speculation (measured)" if result.gain is not None else ""
-    return f"{result.best.label}{gain}{sure}"
 
 
 def predict_document(run: str, found: Mapping[int, Forecast | Refusal], measured: Mapping[int, list[str]]) -> Any:

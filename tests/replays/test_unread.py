@@ -105,3 +105,11 @@ def test_the_run_ends_with_the_code_of_its_expectations() -> None:
     assert any(o.met is False for o in found)
     assert run.ledger.ended is not None
     assert run.ledger.ended.exit_code == 1
+
+
+def test_what_was_measured_is_not_named_as_missing() -> None:
+    run, _ = replayed(PLAYBOOKS / "draft-length-sweep.yaml", SimulatedHost(World.from_yaml("healthy"), seed=3))
+    assert run.ledger.baseline(1) is not None
+    assert run.ledger.measured("original", concurrency=1) is not None
+    assert run.ledger.verdict is not None
+    assert not any("a benchmark of" in text for text in run.ledger.verdict.missing)

@@ -1,0 +1,50 @@
+"""A search ends with one answer: the verdict, the list of runs, the exit code and what `tune` prints agree."""
+
+from __future__ import annotations
+
+import pytest
+
+from specdoctor.analysis.draft_setting import OFF
+from specdoctor.app.run import Run
+from specdoctor.lab.random_world import random_world
+from specdoctor.render.json_run import run_json
+from specdoctor.render.tables import run_row
+from specdoctor.render.tuned import tune_text
+from specdoctor.render.verdict import verdict_text
+from tests.app.test_tune import NEVER_PAYS, PAYS, outcome, search, searched
+
+
+def said(run: Run) -> tuple[str, str, int]:
+    """The verdict in words, the state in the list of runs, the exit code."""
+    ledger = run.ledger
+    row = run_row(run.store.events(run.id))
+    assert ledger.verdict is not None
+    assert ledger.ended is not None
+    assert row is not None
+    return verdict_text(ledger.verdict, width=400), row.state, ledger.ended.exit_code
+
+
+@pytest.mark.parametrize("seed", [NEVER_PAYS, PAYS])
+def test_an_answer_is_the_verdict(seed: int) -> None:
+    run = searched(seed)
+    (found,) = outcome(run).tuned.results
+    words, state, code = said(run)
+    assert (state, code) == ("answered", 0)
+    assert f"best      at concurrency 1: {found.words}" in words
+    assert found.words in tune_text(outcome(run).tuned, launches={}, cached=False, width=400)
+    assert "symptom" not in words
+    assert run_json(run.ledger)["verdict"] == "answered"
+    reached = run.ledger.verdict
+    assert reached is not None
+    assert reached.missing == ()
+    assert reached.recommendation is not None
+    assert reached.recommendation.launch == outcome(run).launches[1]
+    assert ("speculative" in reached.recommendation.launch) is (found.best != OFF)
+
+
+def test_an_answer_that_is_not_sure_is_not_one() -> None:
+    run = search(random_world(PAYS), max_restarts=2)
+    words, state, code = said(run)
+    assert (state, code) == ("not-enough-evidence", 3)
+    assert "NOT confirmed by a fresh start" in words
+    assert "not known  at concurrency 1: a fresh start of " in words
