@@ -1,6 +1,6 @@
 """Writes the pages of docs/ that come from the code, so that they cannot go stale.
 
-python -m specdoctor.cli.docs            write causes.md, cli.md, events.md, checks.md and keepers.md
+python -m specdoctor.cli.docs            write causes.md, cli.md, events.md, checks.md, keepers.md and rules.md
 python -m specdoctor.cli.docs --check    only compare; exit 1 and show the difference if a page is not up to date
 """
 
@@ -57,6 +57,12 @@ def pages() -> dict[str, Callable[[], str]]:
 
         return keepers_page(ROWS)
 
+    def rules() -> str:
+        from specdoctor.assembly import all_checks
+        from specdoctor.cli.docs_rules import rules_page
+
+        return rules_page(all_checks())
+
     def causes() -> str:
         from specdoctor.knowledge.table import GROUPS
 
@@ -68,6 +74,7 @@ def pages() -> dict[str, Callable[[], str]]:
         "cli.md": commands,
         "events.md": events_page,
         "keepers.md": keepers,
+        "rules.md": rules,
     }
 
 
