@@ -17,6 +17,7 @@ from specdoctor.app.triage_line import LineToTry, line_to_try
 from specdoctor.app.triage_scene import facts_beside
 from specdoctor.app.triage_servers import Servers, servers_of
 from specdoctor.app.triage_verdict import nothing_accepted, verdict_of
+from specdoctor.app.wording import listed, one_or
 from specdoctor.core.engine import Engine
 from specdoctor.core.hypothesis import Observation
 from specdoctor.core.material import Material
@@ -146,7 +147,9 @@ def _headline(view: ServerView, verdict: Verdict, findings: Sequence[Finding]) -
     if view.state == "down" and not proved and (view.log is None or view.log.ready_line is None):
         return "not enough evidence: the server did not come up, and its log does not say why"
     if proved:
-        return f"not enough evidence: {', '.join(f.cause or '?' for f in proved)} is there; what it costs is not known"
+        names = [f.cause or "?" for f in proved]
+        are, costs = one_or(names, "is", "are"), one_or(names, "it costs", "they cost")
+        return f"not enough evidence: {listed(names)} {are} there; what {costs} is not known"
     return "not enough evidence in these files"
 
 

@@ -8,7 +8,8 @@ from specdoctor.analysis.symptom import read_symptom
 from specdoctor.app.paying import what_would_pay
 from specdoctor.app.repaired import after_repair
 from specdoctor.app.run import Run
-from specdoctor.app.verdict_lines import answer_lines, lines_of, unclear_loss
+from specdoctor.app.verdict_lines import answer_lines, lines_of, unclear_loss, untested_repairs
+from specdoctor.app.wording import listed, one_or
 from specdoctor.core import events as ev
 from specdoctor.core.engine import Engine
 from specdoctor.core.errors import EngineError
@@ -34,7 +35,7 @@ def reach(run: Run) -> ev.VerdictReached:
     causes = _causes(ledger)
     verdict = _verdict(run, causes)
     recommendation = _recommendation(run, verdict)
-    missing = _missing(run, verdict)
+    missing = _missing(run, verdict, causes)
     ruled_out = tuple(
         f"{h.id} {h.cause or 'symptom'}: {h.claim} ({h.because})"
         for h in ledger.hypotheses.values()
@@ -185,7 +186,7 @@ def _lost(run: Run, observation: Observation) -> bool:
     return drafts_fewer and confirmed(run) is False
 
 
-def _missing(run: Run, verdict: Verdict) -> tuple[str, ...]:
+def _missing(run: Run, verdict: Verdict, causes: tuple[ev.CauseNamed, ...]) -> tuple[str, ...]:
     if verdict is Verdict.HEALTHY:
         return ()
     ledger = run.ledger
@@ -194,6 +195,7 @@ def _missing(run: Run, verdict: Verdict) -> tuple[str, ...]:
         # Beside what explains the accept length, a long cycle has causes of its own.
         return tuple(dict.fromkeys(f"{h.cause}: {h.decides}" for h in undecided if h.about == "cycle"))
     out = [f"{h.cause or 'symptom'}: {h.decides}" for h in undecided]
+    out += [f"{cause}: repair it and measure again ({repair})" for cause, repair in untested_repairs(ledger, causes)]
     unclear = unclear_loss(ledger)
     if unclear is not None:
         out = [f"whether it is slower at all: {unclear.power_words}"]
@@ -312,10 +314,12 @@ def _headline(run: Run, verdict: Verdict, causes: tuple[ev.CauseNamed, ...]) -> 
     real = [c for c in causes if c.status == "supported"]
     untested = [c.cause for c in real if not tested(run.ledger, c.cause)]
     if untested:
-        return f"{', '.join(untested)} is real; whether it explains the symptom was not tested"
+        are, explain = one_or(untested, "is", "are"), one_or(untested, "it explains", "they explain")
+        return f"{listed(untested)} {are} real; whether {explain} the symptom was not tested"
     if real and confirmed(run):
-        named = ", ".join(c.cause for c in real)
-        return f"{named} is real, and is not why it is slow; what is, stays open"
+        named = [c.cause for c in real]
+        are = one_or(named, "is", "are")
+        return f"{listed(named)} {are} real, and {are} not why it is slow; what is, stays open"
     unclear = unclear_loss(run.ledger)
     if unclear is not None:
         return f"with and without speculation: {unclear.outcome}; {unclear.power_words}"

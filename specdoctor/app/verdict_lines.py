@@ -58,7 +58,7 @@ def lines_of(
     if changed is not None:
         lines.append(("since then", changed.words))
     if missing:
-        lines.append(("not known", _not_known(ledger, missing)))
+        lines.append(("not known", _not_known(ledger, missing, causes)))
     lines.append(("do now", _do_now(run, recommendation)))
     if recommendation is not None and recommendation.then:
         lines.append(("then", "; ".join(recommendation.then)))
@@ -102,11 +102,34 @@ def _worth_a_line(ledger: Ledger, compared: Compared) -> bool:
 
 
 def _fixes(ledger: Ledger, causes: list[ev.CauseNamed]) -> Lines:
-    """What repairs a cause that no change of the launch repairs."""
+    """What repairs a cause that no change of the launch repairs: one that explains it, or may."""
     explaining = [c.cause for c in causes if c.role is Role.EXPLAINS and c.status == "supported"]
     told = [o for o in ledger.observed() if o.stance in ("supports", "suggests")]
     fixes = [o.fix for o in told if o.cause in explaining and o.remedy is None]
+    fixes += [f"{c.cause}: {fix}" for c in causes if _untested(ledger, c) for fix in _repairs(ledger, c.cause)]
     return tuple(("fix", fix) for fix in dict.fromkeys(fixes) if fix)
+
+
+def _untested(ledger: Ledger, cause: ev.CauseNamed) -> bool:
+    """A fault that is there, of which nothing tells by now whether it explains the symptom."""
+    tests = [h for h in ledger.hypotheses.values() if h.cause == cause.cause and h.answers == "explains"]
+    real = cause.status == "supported" and cause.role is Role.PRESENT
+    return real and not any(h.status in DECIDED for h in tests)
+
+
+def _repairs(ledger: Ledger, cause: str) -> list[str]:
+    """What repairs a proved fault where no change of the launch does."""
+    proofs = [o for o in ledger.observed(cause) if o.stance == "supports" and o.fix]
+    return [] if any(o.remedy is not None for o in proofs) else list(dict.fromkeys(o.fix for o in proofs))
+
+
+def untested_repairs(ledger: Ledger, causes: tuple[ev.CauseNamed, ...]) -> list[tuple[str, str]]:
+    """Proved faults that may explain the symptom and that no launch here can test, with what repairs them."""
+    return [
+        (c.cause, " | ".join(_repairs(ledger, c.cause)))
+        for c in causes
+        if _untested(ledger, c) and _repairs(ledger, c.cause)
+    ]
 
 
 def _recalled_words(ledger: Ledger, recalled: tuple[RecalledFigure, ...]) -> str:
@@ -137,7 +160,7 @@ def _cited(text: str, *evidence: str) -> str:
     return f"{text}  {ids}" if ids else text
 
 
-def _not_known(ledger: Ledger, missing: tuple[str, ...]) -> str:
+def _not_known(ledger: Ledger, missing: tuple[str, ...], causes: tuple[ev.CauseNamed, ...]) -> str:
     """Open rivals by what they would explain, with the first test that would tell; the rest is in the report."""
     parts: list[str] = []
     unclear = unclear_loss(ledger)
@@ -151,10 +174,14 @@ def _not_known(ledger: Ledger, missing: tuple[str, ...]) -> str:
     ):
         open_here = [h for h in ledger.hypotheses.values() if h.status in (Status.OPEN, Status.PARKED)]
         rivals = [h for h in open_here if h.about == about]
+        beside = untested_repairs(ledger, causes) if about == "symptom" else []
+        told = [f"{cause}; would tell: repair it (see fix) and measure again" for cause, _ in beside]
         if rivals:
             names = ", ".join(dict.fromkeys(h.cause or h.claim for h in rivals))
             tells = next((h.decides for h in rivals if h.decides), "nothing that can be done here")
-            parts.append(f"{words}: {names}; would tell: {tells}")
+            told = [f"{names}; would tell: {tells}", *told]
+        if told:
+            parts.append(f"{words}: {'; or '.join(told)}")
     return " | ".join(parts) if parts else "; ".join(missing[:2])
 
 
