@@ -377,9 +377,18 @@ def triaged(texts: Mapping[str, str], *, symptom: str, problems: Mapping[str, st
     """Files judged by every engine, reader and check there is. `problems`: what was not read, or in part, and why."""
     from specdoctor.app.triage import triage
     from specdoctor.readers.every import material_of
+    from specdoctor.readers.pieces import pieces_of
 
-    material = material_of(texts, problems)
-    return triage(texts, engines=all_engines(), checks=all_checks(), material=material, symptom=symptom)
+    pieces, behind = pieces_of(texts)
+    return triage(
+        texts,
+        engines=all_engines(),
+        checks=all_checks(),
+        material=material_of(pieces, problems),
+        pieces=pieces,
+        behind=behind,
+        symptom=symptom,
+    )
 
 
 def model_files(host: Host, path: str, *, label: str) -> ModelFiles:

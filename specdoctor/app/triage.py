@@ -68,21 +68,28 @@ def triage(
     engines: Sequence[Engine],
     checks: Sequence[Check],
     material: Material | None = None,
+    pieces: Mapping[str, str] | None = None,
+    behind: Mapping[str, str] | None = None,
     symptom: str = "",
 ) -> TriageDocument:
-    """Judge files by name and text; the names are what evidence cites. `material` is what readers made of them."""
+    """Judge files by name and text; the names are what evidence cites. `material` is what readers made of them.
+
+    `pieces` are the texts with those that hold several things taken apart, `behind` the file of each piece.
+    """
+    parts, named = (texts if pieces is None else pieces), behind or {}
     given = material or Material()
-    servers = servers_of(texts, given, engines) or Servers(view=UNKNOWN)
+    servers = servers_of(parts, given, engines) or Servers(view=UNKNOWN)
     view = servers.view
     complained = read_symptom(symptom)
-    beside, aliases = facts_beside(view, given, texts)
+    beside, aliases = facts_beside(view, given, parts)
     scene = Scene(view=view, others=servers.others, facts=beside, complaints=complained.complaints, material=given)
     observations = [o for check in checks for o in check.judge(scene)]
     found = facts_of(scene)
     facts = _facts_shown(found)
     by_name = {fact.name: fact for fact in found}
     verdict = verdict_of(view, observations, facts, complained)
-    aliases = {**aliases_of(view, texts), **aliases}
+    laid = {**aliases_of(view, parts), **aliases}
+    aliases = {**{name: named.get(where, where) for name, where in laid.items()}, **named}
     cited = [_named_here(o, aliases) for o in observations]
     if nothing_accepted(facts):
         cited = [o for o in cited if o.stance != "suggests" or o.about != "cycle"]
@@ -94,13 +101,19 @@ def triage(
         headline=_headline(view, verdict, findings),
         findings=findings,
         facts=facts,
-        facts_from={fact.name: fact.place for fact in found if fact.place},
+        facts_from={fact.name: _place(fact, named) for fact in found if fact.place},
         identity=identity_checks(scene, by_name),
         to_try=line_to_try(view, engines, observations, by_name),
         unread={seen.where: seen.problem for seen in given.files if seen.problem},
         missing=_missing(view, verdict, findings),
         files=tuple(texts),
     )
+
+
+def _place(fact: Fact, named: Mapping[str, str]) -> str:
+    """Where a fact stands, by the files that were given."""
+    sources = tuple(s.model_copy(update={"where": named.get(s.where, s.where)}) for s in fact.sources)
+    return fact.model_copy(update={"sources": sources}).place
 
 
 def _facts_shown(found: Sequence[Fact]) -> dict[str, JsonValue]:

@@ -10,6 +10,7 @@ from specdoctor import assembly
 from specdoctor.app.triage import TriageDocument
 from specdoctor.app.triage_servers import mark_of, servers_of
 from specdoctor.readers.every import material_of
+from specdoctor.readers.pieces import pieces_of
 
 LAUNCH = (
     "python3 -m sglang.launch_server --model-path /m/big --speculative-algorithm EAGLE3 \\\n"
@@ -206,3 +207,31 @@ def test_the_line_to_try_undoes_the_first_fault_that_a_flag_undoes() -> None:
 def test_what_was_not_read_is_named() -> None:
     document = assembly.triaged({"server.log": SPEC_LOG}, symptom="", problems={"core.1": "is no text"})
     assert document.unread == {"core.1": "is no text"}
+
+
+ISSUE = (
+    "We lose with EAGLE-3. Our server:\n\n```bash\n{launch}```\n\nlog:\n\n```\n{log}```\n\nmeasured\n\n"
+    "| config | tok/s |\n|---|---|\n| base | 120 |\n| eagle3 | 160 |\n"
+)
+
+
+def test_an_issue_with_fenced_blocks_is_taken_apart() -> None:
+    text = ISSUE.format(launch=LAUNCH, log=SPEC_LOG)
+    document = triaged({"issue.md": text})
+    assert (document.engine.name, document.facts["draft_steps"], document.facts["accept_length"]) == ("sglang", 3, 2.0)
+    assert (document.facts["baseline_tok_s"], document.facts["throughput_tok_s"]) == (120.0, 160.0)
+    where, _, line = document.facts_from["running_requests_max"].partition(":")
+    assert (where, "#running-req: 1" in text.split("\n")[int(line) - 1]) == ("issue.md", True)
+    cited = [quote for finding in document.findings for quote in finding.evidence]
+    assert all(quote.quote in text.split("\n")[quote.line - 1] for quote in cited)
+    assert {quote.source for quote in cited} <= {"issue.md"}
+
+
+def test_a_command_pasted_above_its_log() -> None:
+    facts = triaged({"stdin": f"$ {LAUNCH}\n{SPEC_LOG}"}).facts
+    assert (facts["draft_steps"], facts["accept_length"], facts["max_running_requests"]) == (3, 2.0, 64)
+
+
+def test_a_launch_script_stays_whole() -> None:
+    script = f"#!/bin/sh\nexport A=1\ncd /srv\n{LAUNCH}wait\n"
+    assert pieces_of({"launch.sh": script}) == ({"launch.sh": script}, {})
