@@ -71,7 +71,7 @@ class ModelServer:
     asked: list[Asked] = field(default_factory=list)
 
     def __enter__(self) -> ModelServer:
-        self._http = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
+        self._http = ThreadingHTTPServer(("127.0.0.1", 0), type("Handler", (_Handler,), {"served": self}))
         self._http.daemon_threads = True
         # Short polls: the shutdown of a test waits for one of them.
         self._thread = threading.Thread(target=self._http.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
@@ -98,85 +98,85 @@ class ModelServer:
         return None
 
 
-def _handler(server: ModelServer) -> type[BaseHTTPRequestHandler]:
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
+class _Handler(BaseHTTPRequestHandler):
+    served: ModelServer
 
-        def log_message(self, format: str, *args: Any) -> None: ...
+    protocol_version = "HTTP/1.1"
 
-        def do_POST(self) -> None:
-            raw = self.rfile.read(int(self.headers.get("Content-Length", "0"))).decode()
-            asked = Asked(headers={name.lower(): value for name, value in self.headers.items()}, raw=raw, body=json.loads(raw))
-            if self.path != "/v1/chat/completions":
-                self._error(404, "no such path")
+    def log_message(self, *args: Any) -> None: ...
+
+    def do_POST(self) -> None:
+        raw = self.rfile.read(int(self.headers.get("Content-Length", "0"))).decode()
+        headers = {name.lower(): value for name, value in self.headers.items()}
+        asked = Asked(headers=headers, raw=raw, body=json.loads(raw))
+        if self.path != "/v1/chat/completions":
+            self._error(404, "no such path")
+            return
+        number = len(self.served.asked)
+        self.served.asked.append(asked)
+        refused = self.served.refusal(asked.body)
+        if refused is not None:
+            self._error(400, refused)
+            return
+        reply = self.served.script(asked, number)
+        time.sleep(reply.delay_s)
+        if reply.status != 200:
+            self._error(reply.status, reply.text or "scripted failure", reply.retry_after_s)
+        elif asked.body.get("stream"):
+            self._stream(asked.body, reply)
+        else:
+            self._whole(asked.body, reply)
+
+    def _error(self, status: int, message: str, retry_after_s: float | None = None) -> None:
+        payload = json.dumps({"error": {"message": message, "type": "scripted", "code": None}}).encode()
+        self.send_response(status)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(payload)))
+        if retry_after_s is not None:
+            self.send_header("Retry-After", f"{retry_after_s:g}")
+        self.end_headers()
+        self.wfile.write(payload)
+
+    def _whole(self, body: dict[str, Any], reply: Reply) -> None:
+        message: dict[str, Any] = {"role": "assistant", "content": reply.text}
+        if reply.arguments is not None and body.get("tools"):
+            call = {"name": reply.tool, "arguments": reply.arguments}
+            message["tool_calls"] = [{"id": "call_0", "type": "function", "function": call}]
+        elif reply.arguments is not None:
+            message["content"] = reply.text + reply.arguments
+        choice = {"index": 0, "message": message, "finish_reason": "stop"}
+        answer = {**_head(body, "chat.completion"), "choices": [choice]}
+        if "usage" in self.served.offers:
+            answer["usage"] = usage(body, reply)
+        payload = json.dumps(answer).encode()
+        self.send_response(200)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(payload)))
+        self.end_headers()
+        self.wfile.write(payload[: len(payload) // 2] if reply.cut else payload)
+        self.close_connection = self.close_connection or reply.cut
+
+    def _stream(self, body: dict[str, Any], reply: Reply) -> None:
+        self.send_response(200)
+        self.send_header("Content-Type", "text/event-stream")
+        self.send_header("Connection", "close")
+        self.end_headers()
+        self.close_connection = True
+        try:
+            for piece in _deltas(body, reply):
+                self._event({**_head(body, "chat.completion.chunk"), "choices": [piece]})
+            if reply.cut:
                 return
-            number = len(server.asked)
-            server.asked.append(asked)
-            refused = server.refusal(asked.body)
-            if refused is not None:
-                self._error(400, refused)
-                return
-            reply = server.script(asked, number)
-            time.sleep(reply.delay_s)
-            if reply.status != 200:
-                self._error(reply.status, reply.text or "scripted failure", reply.retry_after_s)
-            elif asked.body.get("stream"):
-                self._stream(asked.body, reply)
-            else:
-                self._whole(asked.body, reply)
+            if "usage" in self.served.offers and (body.get("stream_options") or {}).get("include_usage"):
+                last = {**_head(body, "chat.completion.chunk"), "choices": [], "usage": usage(body, reply)}
+                self._event(last)
+            self.wfile.write(b"data: [DONE]\n\n")
+        except (BrokenPipeError, ConnectionResetError):
+            return  # the reader has had enough
 
-        def _error(self, status: int, message: str, retry_after_s: float | None = None) -> None:
-            payload = json.dumps({"error": {"message": message, "type": "scripted", "code": None}}).encode()
-            self.send_response(status)
-            self.send_header("Content-Type", "application/json")
-            self.send_header("Content-Length", str(len(payload)))
-            if retry_after_s is not None:
-                self.send_header("Retry-After", f"{retry_after_s:g}")
-            self.end_headers()
-            self.wfile.write(payload)
-
-        def _whole(self, body: dict[str, Any], reply: Reply) -> None:
-            message: dict[str, Any] = {"role": "assistant", "content": reply.text}
-            if reply.arguments is not None and body.get("tools"):
-                call = {"name": reply.tool, "arguments": reply.arguments}
-                message["tool_calls"] = [{"id": "call_0", "type": "function", "function": call}]
-            elif reply.arguments is not None:
-                message["content"] = reply.text + reply.arguments
-            choice = {"index": 0, "message": message, "finish_reason": "stop"}
-            answer = {**_head(body, "chat.completion"), "choices": [choice]}
-            if "usage" in server.offers:
-                answer["usage"] = usage(body, reply)
-            payload = json.dumps(answer).encode()
-            self.send_response(200)
-            self.send_header("Content-Type", "application/json")
-            self.send_header("Content-Length", str(len(payload)))
-            self.end_headers()
-            self.wfile.write(payload[: len(payload) // 2] if reply.cut else payload)
-            self.close_connection = self.close_connection or reply.cut
-
-        def _stream(self, body: dict[str, Any], reply: Reply) -> None:
-            self.send_response(200)
-            self.send_header("Content-Type", "text/event-stream")
-            self.send_header("Connection", "close")
-            self.end_headers()
-            self.close_connection = True
-            try:
-                for piece in _deltas(body, reply):
-                    self._event({**_head(body, "chat.completion.chunk"), "choices": [piece]})
-                if reply.cut:
-                    return
-                if "usage" in server.offers and (body.get("stream_options") or {}).get("include_usage"):
-                    last = {**_head(body, "chat.completion.chunk"), "choices": [], "usage": usage(body, reply)}
-                    self._event(last)
-                self.wfile.write(b"data: [DONE]\n\n")
-            except (BrokenPipeError, ConnectionResetError):
-                return  # the reader has had enough
-
-        def _event(self, data: dict[str, Any]) -> None:
-            self.wfile.write(b"data: " + json.dumps(data).encode() + b"\n\n")
-            self.wfile.flush()
-
-    return Handler
+    def _event(self, data: dict[str, Any]) -> None:
+        self.wfile.write(b"data: " + json.dumps(data).encode() + b"\n\n")
+        self.wfile.flush()
 
 
 def _head(body: dict[str, Any], kind: str) -> dict[str, Any]:
