@@ -14,13 +14,14 @@ FIRST ?= 1
 QUICK ?=
 WORLD ?= secret-in-argv
 ARGS ?=
+ENGINE ?= llamacpp
 
 PIP := PIP_DISABLE_PIP_VERSION_CHECK=1 $(PY) -m pip --quiet --no-input --no-cache-dir
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help setup demo test e2e chaos fuzz calibrate bench lint format docs docs-check replays check lock clean distclean
+.PHONY: help setup demo test e2e chaos fuzz calibrate live bench lint format docs docs-check replays check lock clean distclean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  %-11s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -66,6 +67,9 @@ chaos: setup ## kill the controller and cut its link ROUNDS times in all phases 
 
 fuzz: setup ## spoilt files for every reader and engine, INPUTS of each (the default suite tries 1000)
 	FUZZ_INPUTS=$(INPUTS) $(PY) -m pytest -n 2 --dist load --hypothesis-profile=search --durations=10 tests/fuzz $(ARGS)
+
+live: setup ## plant faults on a real engine and investigate each: ENGINE=llamacpp or vllm (ARGS="--only eagle3"); docs/live.md
+	@$(PY) -m tests.live $(ENGINE) $(ARGS)
 
 bench: setup ## print the benchmark table; never fails (ARGS="ssh" for some sections, QUICK=1 for a rough one)
 	@QUICK=$(QUICK) $(PY) -m benchmarks $(ARGS) || true

@@ -1,0 +1,98 @@
+"""Plant faults on a real engine, let `investigate` loose on each over a real sshd, and say what it found.
+
+Exit code: 0 every scenario came to what is true, 1 at least one did not, 5 the engine cannot be had here.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import signal
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from tests.live.engine import LiveEngine, cache_folder
+from tests.live.ground import Ground, Outcome, ground, runs_again, stop_all_on
+from tests.live.llamacpp_engine import LlamaCpp
+from tests.live.missing import Missing
+from tests.live.scenarios import Scenario
+from tests.live.server import RunningServer
+from tests.live.tiny_models import STORED
+from tests.live.vllm_engine import Vllm
+from tests.transports.ssh_servers import free_port
+
+ENGINES: dict[str, type[LlamaCpp] | type[Vllm]] = {"llamacpp": LlamaCpp, "vllm": Vllm}
+INVESTIGATE = ("--allow", "restart", "--max-restarts", "8", "--requests", "12")
+PROMPTS = ("--prompts", str(STORED / "prompts.jsonl"))
+
+
+def _verdict(outcome: Outcome) -> tuple[str, tuple[str, ...]]:
+    """The verdict's word and the causes that explain the symptom, the strongest first."""
+    causes = outcome.document.get("causes") or []
+    named = tuple(str(c.get("cause")) for c in causes if c.get("role") in ("explains", "contributes"))
+    return str(outcome.document.get("verdict") or "none"), named
+
+
+def _run(scenario: Scenario, place: Ground, engine: LiveEngine) -> bool:
+    port = free_port()
+    launch = engine.launch(scenario, port=port)
+    server = RunningServer.start(launch, log=place.folder / f"{scenario.name}.log", cwd=place.folder)
+    try:
+        server.await_ready()
+        asked = ("--server-port", str(port), "--symptom", scenario.symptom)
+        outcome = place.investigate(*asked, *INVESTIGATE, *PROMPTS)
+        restored = runs_again(launch.argv, port)
+    finally:
+        stop_all_on(port)
+        server.process.wait(timeout=10)
+    (place.folder / f"{scenario.name}.json").write_text(json.dumps(outcome.document, indent=1), encoding="utf-8")
+    (place.folder / f"{scenario.name}.said").write_text(outcome.said, encoding="utf-8")
+    word, causes = _verdict(outcome)
+    found = bool(causes) and causes[0] in scenario.causes if scenario.causes else word == "healthy"
+    wanted = " or ".join(scenario.causes) or "healthy"
+    mark, back = "ok  " if restored and found else "MISS", "restored" if restored else "NOT RESTORED"
+    named = " ".join(causes) or "-"
+    print(f"{mark} {scenario.name:<22} {word} {named} (wanted {wanted}), {back}, {outcome.seconds:.0f} s")
+    print("     " + str(outcome.document.get("headline") or outcome.said.strip()[-300:]), flush=True)
+    return restored and found
+
+
+def _all(name: str, only: str, keep: Path | None) -> int:
+    engine, cache = ENGINES[name](), cache_folder()
+    chosen = tuple(s for s in engine.scenarios if not only or s.name in only.split(","))
+    print(f"live tests on {engine.title}, {len(chosen)} scenarios: {engine.cost(cache, len(chosen))}", flush=True)
+    missing = engine.missing(cache)
+    if missing:
+        raise Missing(missing)
+    begun = time.monotonic()
+    with tempfile.TemporaryDirectory(prefix="specdoctor-live-") as temporary:
+        folder = keep or Path(temporary)
+        engine.prepare(cache, folder / "models")
+        prepared = time.monotonic()
+        with ground(folder / "user") as place:
+            right = [_run(scenario, place, engine) for scenario in chosen]
+    took = (
+        f"{(time.monotonic() - begun) / 60:.1f} min, {(prepared - begun) / 60:.1f} of them to install and make models"
+    )
+    print(f"{sum(right)} of {len(right)} as planted; {took}")
+    return 0 if all(right) else 1
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="make live", description=__doc__)
+    parser.add_argument("engine", choices=sorted(ENGINES))
+    parser.add_argument("--only", default="", help="names of scenarios, with commas")
+    parser.add_argument("--keep", type=Path, help="a folder to leave models, logs and documents in")
+    asked = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that what was started is ended
+    try:
+        return _all(asked.engine, asked.only, asked.keep)
+    except (Missing, RuntimeError) as reason:
+        print(f"make live ENGINE={asked.engine}: {reason}", file=sys.stderr)
+        return 5
+
+
+if __name__ == "__main__":
+    sys.exit(main())
