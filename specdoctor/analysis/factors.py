@@ -79,14 +79,15 @@ def contrasts(table: Table) -> tuple[Contrast, ...]:
     return tuple(out)
 
 
-def fell(first: Row, second: Row) -> tuple[str, float] | None:
-    """What differs most clearly between two rows, as second / first: accept length, else acceptance, else speed."""
+def fell(first: Row, second: Row, *, clear: float) -> tuple[str, float] | None:
+    """The first of accept length, acceptance and speed that differs by more than `clear`, as second / first."""
     pairs = (
         ("accept length", accept_length_of(first), accept_length_of(second)),
         ("acceptance", first.acceptance, second.acceptance),
         ("speed", _speed(first), _speed(second)),
     )
-    return next(((name, b / a) for name, a, b in pairs if a and b is not None), None)
+    ratios = [(name, b / a) for name, a, b in pairs if a and b is not None]
+    return next(((name, r) for name, r in ratios if min(r, 1 / r if r else 0.0) <= 1 - clear), None)
 
 
 def best_of(rows: Sequence[Row]) -> Row:
@@ -116,6 +117,9 @@ def _only_names(heading: str) -> bool:
         "case",
         "scenario",
         "setup",
+        "node",
+        "host",
+        "machine",
     }
 
 

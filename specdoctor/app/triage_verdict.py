@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 
 from pydantic import JsonValue
@@ -12,6 +13,7 @@ from specdoctor.core.hypothesis import NO_FAULT, Observation
 from specdoctor.core.model import Verdict
 from specdoctor.core.server import ServerView
 
+_ACCEPTANCE = re.compile(r"accept|position|\bdrafts?\b|\bhead\b", re.IGNORECASE)
 SURE_LOSS_BELOW = 1.05
 """An accept length below this loses whatever the cycle costs: it is at least one forward of the target, and drafting
 takes time on top (a bound with 5 % left for reading it off a log)."""
@@ -33,10 +35,19 @@ def verdict_of(
     limited = any(o.binds and o.stance == "suggests" and o.cause not in out for o in observations)
     if nothing_accepted(facts) or limited or any(o.binds for o in found):
         return Verdict.NOT_ENOUGH_EVIDENCE
-    if any(o.stance == "refutes" and o.against == NO_FAULT for o in observations):
+    if any(_calms(o, symptom) for o in observations):
         return Verdict.HEALTHY
     served = view.log is not None and view.log.ready_line is not None and view.log.failure is None
     return Verdict.HEALTHY if served and not complaints and calm else Verdict.NOT_ENOUGH_EVIDENCE
+
+
+def _calms(o: Observation, symptom: Symptom) -> bool:
+    """Whether an ordinary explanation is one of what is complained of: figures of acceptance say nothing
+    about speed.
+    """
+    if o.stance != "refutes" or o.against != NO_FAULT:
+        return False
+    return o.about != "accept_length" or not symptom.text.strip() or bool(_ACCEPTANCE.search(symptom.text))
 
 
 def nothing_accepted(facts: Mapping[str, JsonValue]) -> bool:

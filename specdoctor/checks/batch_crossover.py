@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 
 from specdoctor.analysis.measured_rows import Arm, flat, paired, setting_of
-from specdoctor.checks.reading import config_of, experts_of, log_source, no_data, silent, windows
+from specdoctor.checks.reading import config_of, experts_of, log_source, no_data, no_files, silent, windows
 from specdoctor.checks.saying import excluded, proved, suspected
 from specdoctor.core.hypothesis import Observation
 from specdoctor.core.ports import Scene
@@ -56,7 +56,7 @@ class BatchCrossover:
     def _by_log(self, scene: Scene) -> tuple[Observation, ...]:
         view = scene.view
         seen = windows(view)
-        if view.spec is None or not view.spec.on or not seen:
+        if no_files(scene) or view.spec is None or not view.spec.on or not seen:
             return no_data(self.name, "LOAD-1", "neither rows of several loads nor a log with speculation")
         most = max(seen, key=lambda w: w.running)
         each = view.spec.draft_tokens or view.spec.draft_steps + 1

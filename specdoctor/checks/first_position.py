@@ -9,7 +9,7 @@ from statistics import stdev
 from specdoctor.analysis.acceptance import equal_rate
 from specdoctor.analysis.logged_rows import logged_row
 from specdoctor.analysis.measured_rows import accept_length_of, arms
-from specdoctor.checks.reading import no_data, silent, windows
+from specdoctor.checks.reading import no_data, no_files, silent, windows
 from specdoctor.checks.saying import suspected
 from specdoctor.core.hypothesis import Observation
 from specdoctor.core.ports import Scene
@@ -34,6 +34,8 @@ class FirstPosition:
     causes = ("WIRE-1", "TRAIN-2", "MIS-1")
 
     def judge(self, scene: Scene) -> tuple[Observation, ...]:
+        if no_files(scene):
+            return no_data(self.name, None, "no files were given to be judged")
         spec = scene.view.spec or scene.view.asked_spec
         algorithm = str(spec.algorithm) if spec is not None and spec.on else ""
         head = bool(HEADS.search(algorithm))
@@ -73,7 +75,8 @@ def _rate(scene: Scene, steps: int, topk: int) -> tuple[float, str, Source] | No
         lengths = [w.accept_length for w in windows(scene.view) if w.accept_length is not None]
         error = stdev(lengths) / math.sqrt(len(lengths)) if len(lengths) > 1 else math.inf
     else:
-        row, error = next((arm.row for arm in arms(scene) if arm.accept_length is not None), None), 0.0
+        measured = [arm.row for arm in arms(scene) if arm.accept_length is not None and (arm.row.topk or 1) == 1]
+        row, error = next((r for r in measured if r.draft_steps in (None, steps)), None), 0.0
     length = accept_length_of(row) if row is not None else None
     if row is None or length is None or steps < 1 or topk > 1 or math.isinf(error):
         return None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from specdoctor.analysis.logged_rows import asked_differently, logged_row
-from specdoctor.checks.reading import no_data, silent
+from specdoctor.checks.reading import no_data, no_files, silent
 from specdoctor.checks.saying import proved, suspected
 from specdoctor.core.hypothesis import Observation
 from specdoctor.core.material import Row
@@ -33,6 +33,8 @@ class HandOver:
     causes = ("WIRE-5",)
 
     def judge(self, scene: Scene) -> tuple[Observation, ...]:
+        if no_files(scene):
+            return no_data(self.name, None, "no files were given to be judged")
         here = logged_row(scene.view)
         twins = [(v, row) for v in scene.others if _same_pair(v, scene.view) and (row := logged_row(v)) is not None]
         twins = [(v, row) for v, row in twins if row.accept_length is not None]

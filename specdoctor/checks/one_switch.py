@@ -125,7 +125,7 @@ class OneSwitch:
     def _said(self, contrast: Contrast) -> list[tuple[float, Observation]]:
         if not (contrast.first.speculative and contrast.second.speculative):
             return []
-        moved = fell(contrast.first, contrast.second)
+        moved = fell(contrast.first, contrast.second, clear=CLEAR)
         if moved is None:
             return []
         what, ratio = moved

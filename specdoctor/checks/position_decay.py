@@ -61,7 +61,7 @@ class PositionDecay:
             f"the first position is accepted {shares[0]:.0%} of the time{smooth} ({listed}): "
             f"{length:.2f} tokens a cycle"
         )
-        return (excluded(self.name, None, f"{claim}, an ordinary decay", source),)
+        return (excluded(self.name, None, f"{claim}, an ordinary decay", source, about="accept_length"),)
 
     def _collapse(self, scene: Scene, listed: str, source: Source) -> tuple[Observation, ...]:
         said = f"the second position falls off at once ({listed})"

@@ -131,3 +131,8 @@ def at_once(scene: Scene) -> int:
         return scene.concurrency
     rows = [row.concurrency or 1.0 for table in scene.material.tables for row in table.rows if row.speculative]
     return int(max(scene.concurrency, *(w.running for w in windows(scene.view)), *rows, 1))
+
+
+def no_files(scene: Scene) -> bool:
+    """Whether nothing but the host was read: then figures of logs are measured anew, not judged as they lie there."""
+    return not scene.material.files

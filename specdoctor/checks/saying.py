@@ -45,6 +45,10 @@ def suspected(check: str, cause: str, claim: str, *sources: Source, about: About
     )
 
 
-def excluded(check: str, cause: str | None, claim: str, *sources: Source, against: str = NO_FAULT) -> Observation:
-    """What was read contradicts `against`: a cause by its id, or that anything is broken."""
-    return Observation(check=check, cause=cause, stance="refutes", claim=claim, sources=sources, against=against)
+def excluded(
+    check: str, cause: str | None, claim: str, *sources: Source, against: str = NO_FAULT, about: About = "symptom"
+) -> Observation:
+    """What was read contradicts `against`: a cause by its id, or that anything is broken (in what `about` names)."""
+    return Observation(
+        check=check, cause=cause, stance="refutes", claim=claim, sources=sources, against=against, about=about
+    )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from specdoctor.analysis.logged_rows import all_paired, asked_differently
-from specdoctor.checks.reading import no_data, silent, truth
+from specdoctor.checks.reading import no_data, no_files, silent, truth
 from specdoctor.checks.saying import proved, suspected
 from specdoctor.core.hypothesis import Observation
 from specdoctor.core.ports import Scene
@@ -32,6 +32,8 @@ class UnequalSides:
     causes = ("MEAS-3",)
 
     def judge(self, scene: Scene) -> tuple[Observation, ...]:
+        if no_files(scene):
+            return no_data(self.name, None, "no files were given to be judged")
         plain = next((v for v in scene.others if not _speculates(v)), None)
         if plain is None or not _speculates(scene.view):
             return no_data(self.name, "MEAS-3", "no server without speculation was given beside the run")

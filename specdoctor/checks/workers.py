@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 
 from specdoctor.analysis.measured_rows import LAUNCH_NOISE, flat
-from specdoctor.checks.reading import log_source, no_data, windows
+from specdoctor.checks.reading import log_source, no_data, no_files, windows
 from specdoctor.checks.saying import excluded, suspected
 from specdoctor.core.hypothesis import Observation
 from specdoctor.core.ports import Scene
@@ -29,6 +29,8 @@ class Workers:
     causes = ("WIRE-5", "ENV-4")
 
     def judge(self, scene: Scene) -> tuple[Observation, ...]:
+        if no_files(scene):
+            return no_data(self.name, None, "no files were given to be judged")
         by_rank: dict[str, list[DecodeWindow]] = defaultdict(list)
         for w in windows(scene.view):
             if w.accept_length is not None and w.throughput_tok_s > 0 and w.clean:
@@ -53,7 +55,7 @@ class Workers:
             return (suspected(self.name, "WIRE-5", said, *sources, about="accept_length"),)
         if not flat(steps.values(), 2 * LAUNCH_NOISE):
             return no_data(self.name, None, f"{said}: too few lines to judge")
-        return (excluded(self.name, None, f"{said}: the same work, other requests", *sources),)
+        return (excluded(self.name, None, f"{said}: the same work, other requests", *sources, about="accept_length"),)
 
 
 def _step_ms(w: DecodeWindow) -> float:
