@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from specdoctor.cli import options as opt
-from specdoctor.cli.output import print_json, print_text, say
+from specdoctor.cli.output import print_json, print_product, print_text, say
 from specdoctor.core.errors import ApprovalNeeded, UsageError
 
 if TYPE_CHECKING:
@@ -110,7 +110,7 @@ def export(
         trust_remote_code=trust_remote_code,
     )
     if print_program:
-        print(assembly.export_program(order), end="", flush=True)
+        print_product(assembly.export_program(order), end="")
         return
     if allow not in ("load", "restart"):
         raise ApprovalNeeded(_asked(order), next_step="allow it with --allow load, or run it by hand: --print")

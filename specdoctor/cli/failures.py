@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import json
 import os
 import sys
 import tempfile
@@ -11,14 +12,24 @@ import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from typer import Abort, Exit
 from typer.core import TyperGroup
 
 from specdoctor.cli.lasting import lasting_stderr
-from specdoctor.core.errors import EXIT_BUG, EXIT_INTERRUPTED, EXIT_OUTSIDE, SpecdoctorError
+from specdoctor.core.errors import (
+    EXIT_BUG,
+    EXIT_INTERRUPTED,
+    EXIT_MISMATCH,
+    EXIT_OK,
+    EXIT_STORAGE,
+    EXIT_UNREAD,
+    SpecdoctorError,
+)
 
+ERROR_SCHEMA = "specdoctor.error/1"
+JSON = "--json"
 _LABEL = 11
 WHOLE = 1000
 """Letters of a command's summary before it is cut off: none ever is."""
@@ -27,12 +38,26 @@ SQLITE_NO_STORAGE = ("disk I/O error", "disk is full", "readonly database", "una
 
 
 class Guarded(TyperGroup):
-    """A command line whose failures are messages: an expected one says what now, any other is reported as a bug."""
+    """A command line whose failures are messages: an expected one says what now, any other is reported as a bug.
+
+    With --json, one that ends otherwise than with 0 and has printed no document prints that of the error.
+    """
 
     def main(self, *args: Any, **kwargs: Any) -> Any:
         """Run the command line; leaves by SystemExit, as typer's own does."""
-        with lasting_stderr(), told():
-            return super().main(*args, **kwargs)
+        given = args[0] if args else kwargs.get("args")
+        words = list(sys.argv[1:] if given is None else given)
+        with lasting_stderr(), told(as_json=JSON in words):
+            code = super().main(*args, **{**kwargs, "standalone_mode": False})
+            _leave(code if isinstance(code, int) else EXIT_OK, as_json=JSON in words)
+
+    def make_context(self, *args: Any, **kwargs: Any) -> Any:
+        with _while_read():
+            return super().make_context(*args, **kwargs)
+
+    def invoke(self, *args: Any, **kwargs: Any) -> Any:
+        with _while_read():
+            return super().invoke(*args, **kwargs)
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         """List the commands with their whole first sentence, wrapped and never cut off."""
@@ -43,28 +68,88 @@ class Guarded(TyperGroup):
 
 
 @contextmanager
-def told() -> Iterator[None]:
+def _while_read() -> Iterator[None]:
+    """Whoever read our output and has gone ends the command quietly."""
+    try:
+        yield
+    except BrokenPipeError:
+        close_output()
+        note_product()
+        raise Exit(EXIT_UNREAD) from None
+
+
+@contextmanager
+def told(*, as_json: bool = False) -> Iterator[None]:
     """Turn whatever is raised inside into a message on standard error and an exit code."""
+    _said.product, _said.last = False, ""
     try:
         yield
     except SpecdoctorError as error:
         tell(message(error))
-        sys.exit(error.exit_code)
+        _leave(error.exit_code, error.message, error.tried, error.next_step, as_json=as_json)
     except KeyboardInterrupt:
         tell("interrupted")
-        sys.exit(EXIT_INTERRUPTED)
-    except (Abort, Exit):
-        raise
-    except BrokenPipeError:
-        close_output()
-        sys.exit(EXIT_INTERRUPTED)
+        _leave(EXIT_INTERRUPTED, "interrupted", as_json=as_json)
+    except Abort:
+        tell("Aborted!")
+        _leave(EXIT_MISMATCH, "aborted", as_json=as_json)
     except Exception as error:  # noqa: BLE001  the last resort: nobody else may catch everything
+        if _of_the_command_line(error):
+            error.show()  # type: ignore[attr-defined]
+            usage = error.format_message()  # type: ignore[attr-defined]
+            _leave(error.exit_code, usage, next_step="see --help", as_json=as_json)  # type: ignore[attr-defined]
         full = storage_message(error)
         if full:
             tell(full)
-            sys.exit(EXIT_OUTSIDE)
-        tell(bug_message(error))
-        sys.exit(EXIT_BUG)
+            _leave(EXIT_STORAGE, full, as_json=as_json)
+        said = bug_message(error)
+        tell(said)
+        _leave(EXIT_BUG, said, as_json=as_json)
+
+
+def _of_the_command_line(error: Exception) -> bool:
+    """Whether typer refused the words of the command line; it has no public name for all of these errors."""
+    return hasattr(error, "format_message") and hasattr(error, "show")
+
+
+class _Said:
+    """What this command has printed so far: whether a product, and its last message."""
+
+    product = False
+    last = ""
+
+
+_said = _Said()
+
+
+def note_product() -> None:
+    """The command's product goes to standard output: no other document may follow."""
+    _said.product = True
+
+
+def _leave(code: int, error: str = "", tried: str = "", next_step: str = "", *, as_json: bool) -> NoReturn:
+    """End with this code; a reader of JSON is told of an error by a document, where no other was printed."""
+    if as_json and code != EXIT_OK and not _said.product:
+        said = error or _said.last or f"ended with exit code {code}"
+        try:
+            print(error_json(code, said, tried, next_step), flush=True)
+        except OSError:  # nobody reads, or there is no room: the exit code tells
+            close_output()
+    sys.exit(code)
+
+
+def error_json(code: int, error: str, tried: str = "", next_step: str = "") -> str:
+    """The document of an error, without secrets; what there is nothing to say of is null."""
+    from specdoctor.core.redact import redact
+
+    document = {
+        "schema": ERROR_SCHEMA,
+        "error": redact(error),
+        "tried": redact(tried) or None,
+        "next": redact(next_step) or None,
+        "exit_code": code,
+    }
+    return json.dumps(document, indent=2, ensure_ascii=False)
 
 
 def tell(text: str) -> None:
@@ -72,7 +157,8 @@ def tell(text: str) -> None:
     from specdoctor.core.redact import redact
     from specdoctor.render.clean import clean
 
-    print(clean(redact(text)), file=sys.stderr, flush=True)
+    _said.last = clean(redact(text))
+    print(_said.last, file=sys.stderr, flush=True)
 
 
 def message(error: SpecdoctorError) -> str:

@@ -38,8 +38,9 @@ app = typer.Typer(
 def _version(wanted: bool) -> None:
     if wanted:
         from specdoctor import __version__
+        from specdoctor.cli.output import print_text
 
-        print(f"specdoctor {__version__}")
+        print_text(f"specdoctor {__version__}")
         raise typer.Exit
 
 

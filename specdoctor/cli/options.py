@@ -218,4 +218,4 @@ PromptForm = Annotated[
 WithTraffic = Annotated[
     bool, typer.Option("--with-traffic", help="Benchmark and restart even while others use the server.")
 ]
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON document on standard output.")]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON document on standard output; an error is one too.")]

@@ -8,9 +8,9 @@ import shutil
 import sys
 from typing import Any
 
-from specdoctor.cli.failures import close_output
+from specdoctor.cli.failures import close_output, note_product
 from specdoctor.cli.failures import tell as say
-from specdoctor.core.errors import StoreError
+from specdoctor.core.errors import OutputError
 
 __all__ = ["on_terminal", "print_json", "print_product", "print_text", "say", "width"]
 
@@ -28,16 +28,17 @@ def print_json(document: Any) -> None:
 
 
 def print_product(text: str, *, end: str = "\n") -> None:
-    """A product as it is. Raises StoreError when standard output takes no more, as on a full disk."""
+    """A product as it is. Raises OutputError when standard output takes no more, as on a full disk."""
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")
+    note_product()
     try:
         print(text, end=end, flush=True)
     except BrokenPipeError:
         raise
     except OSError as error:
         close_output()
-        raise StoreError(
+        raise OutputError(
             f"standard output cannot be written: {error.strerror}", next_step="make room, or send it elsewhere"
         ) from error
 

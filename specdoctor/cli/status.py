@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, get_args
 
 import typer
 
@@ -15,6 +15,7 @@ from specdoctor.core.errors import EXIT_MISMATCH, EXIT_OK, EXIT_OUTSIDE, PolicyE
 
 if TYPE_CHECKING:
     from specdoctor.core.custody import Leftovers, LeftRun
+    from specdoctor.core.launch import RestoreOutcome
     from specdoctor.core.operations import Progress
     from specdoctor.core.reach import SshTransport
     from specdoctor.operations.custody import Custody
@@ -82,7 +83,7 @@ def restore(
     Needs nothing but the host: the way back lies there. Refused while that run is at work. The run itself can still be
     resumed afterwards; it finds its server as it was.
 
-    Exit code: 0 the original runs and nothing is left, 4 refused, 5 it could not be put back.
+    Exit code: 0 the original runs and nothing is left, also where nothing was; 4 refused; 5 it could not be put back.
 
     \b
     Examples:
@@ -92,30 +93,60 @@ def restore(
     from specdoctor.render.custody import restored_text
 
     with _custody(target, targets, accept_new_host_key, ssh_config, ssh, interpreter) as custody:
-        wanted = [left for left in custody.look().runs if run in (None, left.run)]
-        if wanted and not any(left.way_back for left in wanted):
-            print_text(_files_removed(custody, wanted))
+        found = custody.look()
+        wanted = [left for left in found.runs if run in (None, left.run)]
+        if not any(left.way_back for left in wanted):
+            _refuse_unknown(custody, run, found)
+            files = _files_removed(custody, wanted)
+            if json:
+                gone = [path for paths in files.values() for path in paths]
+                print_json(_document(custody, run if run in files else None, None, gone))
+            else:
+                print_text(_files_text(custody, run, files))
             raise typer.Exit(EXIT_OK)
         name, outcome = custody.restore(run, _Teller())
         removed = custody.release(name) if outcome.status in ("restored", "nothing-to-do") else ()
     if json:
-        print_json(
-            {
-                "schema": "specdoctor.restore/1",
-                "target": custody.target,
-                "run": name,
-                "outcome": outcome.model_dump(mode="json"),
-                "removed": list(removed),
-            }
-        )
+        print_json(_document(custody, name, outcome, removed))
     else:
         print_text(restored_text(name, outcome, removed, width=width()))
     raise typer.Exit(EXIT_OK if outcome.proved else EXIT_OUTSIDE)
 
 
-def _files_removed(custody: Custody, wanted: Sequence[LeftRun]) -> str:
-    """Remove what runs left that have stopped no server. Raises PolicyError for one that is at work."""
-    lines = []
+def _document(
+    custody: Custody, run: str | None, outcome: RestoreOutcome | None, removed: Sequence[str]
+) -> dict[str, object]:
+    """What was put back and removed; `outcome` null where no server had been stopped."""
+    return {
+        "schema": "specdoctor.restore/1",
+        "target": custody.target,
+        "run": run,
+        "outcome": outcome.model_dump(mode="json") if outcome is not None else None,
+        "removed": list(removed),
+    }
+
+
+def _refuse_unknown(custody: Custody, run: str | None, found: Leftovers) -> None:
+    """A run that left nothing, beside others that did, may be a wrong name. Raises PolicyError."""
+    if run is None or not found.runs or any(left.run == run for left in found.runs):
+        return
+    raise PolicyError(
+        f"run {run} has left nothing on {custody.target}",
+        tried=f"restore what run {run} changed",
+        next_step=f"runs that have: {', '.join(left.run for left in found.runs)}",
+    )
+
+
+def _files_text(custody: Custody, run: str | None, files: Mapping[str, Sequence[str]]) -> str:
+    if not files:
+        return f"nothing of {f'run {run}' if run else 'specdoctor'} is left on {custody.target}"
+    lines = [f"run {name} has stopped no server; removed: {', '.join(paths)}" for name, paths in files.items()]
+    return "\n".join(lines)
+
+
+def _files_removed(custody: Custody, wanted: Sequence[LeftRun]) -> dict[str, tuple[str, ...]]:
+    """Remove what runs left that have stopped no server; by run. Raises PolicyError for one that is at work."""
+    removed = {}
     for left in wanted:
         if left.silent_s is not None and left.silent_s < AT_WORK_S:
             raise PolicyError(
@@ -123,18 +154,21 @@ def _files_removed(custody: Custody, wanted: Sequence[LeftRun]) -> str:
                 tried=f"remove what it left on {custody.target}",
                 next_step="wait for its end, or stop it where it was begun",
             )
-        lines.append(f"run {left.run} has stopped no server; removed: {', '.join(custody.release(left.run))}")
-    return "\n".join(lines)
+        removed[left.run] = custody.release(left.run)
+    return removed
 
 
 class _Teller:
-    """Says each phase of an operation once."""
+    """Says each phase of an operation once; its outcome is told by the command itself."""
 
     def __init__(self) -> None:
+        from specdoctor.core.launch import RestoreStatus
+
         self._last = ""
+        self._outcomes = frozenset(get_args(RestoreStatus))
 
     def __call__(self, progress: Progress) -> None:
-        if progress.phase != self._last:
+        if progress.phase != self._last and progress.phase not in self._outcomes:
             self._last = progress.phase
             say(f"  {progress.phase}")
 

@@ -101,6 +101,12 @@ class StoreError(SpecdoctorError):
     exit_code = 5
 
 
+class OutputError(StoreError):
+    """There is no room for what specdoctor writes on this machine; nothing is said of the host or its server."""
+
+    exit_code = 74
+
+
 class LedgerError(SpecdoctorError):
     """An event contradicts the ledger's rules (for example closing a hypothesis without evidence)."""
 
@@ -114,4 +120,7 @@ EXIT_INCONCLUSIVE = 3
 EXIT_APPROVAL = 4
 EXIT_OUTSIDE = 5
 EXIT_BUG = 70
+EXIT_STORAGE = 74
 EXIT_INTERRUPTED = 130
+EXIT_UNREAD = 141
+"""Whoever read standard output has left, as `head` does: what a program ends with that SIGPIPE ends."""

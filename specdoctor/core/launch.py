@@ -187,11 +187,14 @@ class RestoreOrder(Frozen):
     expected_start_s: float | None = None
 
 
+RestoreStatus = Literal["restored", "failed", "timeout", "nothing-to-do", "refused"]
+
+
 class RestoreOutcome(Frozen):
     """`equal` holds one entry per compared part (argv, env, cwd, affinity, limits, ...): True when it is as it was."""
 
     action: str
-    status: Literal["restored", "failed", "timeout", "nothing-to-do", "refused"]
+    status: RestoreStatus
     server: ServerRef | None
     equal: dict[str, bool] = Field(default_factory=dict)
     differences: dict[str, str] = Field(default_factory=dict)

@@ -92,7 +92,7 @@ def test_a_secret_in_an_argument_is_not_repeated(specdoctor: Command) -> None:
 def test_a_full_disk_is_told_and_is_no_bug(monkeypatch: pytest.MonkeyPatch) -> None:
     with Path("/dev/full").open("w") as full:
         monkeypatch.setattr(sys, "stdout", full)
-        with pytest.raises(errors.StoreError, match="standard output cannot be written: No space left on device"):
+        with pytest.raises(errors.OutputError, match="standard output cannot be written: No space left on device"):
             print_text("a line")
         full.flush()
 
@@ -113,7 +113,7 @@ def test_no_room_for_what_a_run_learns_is_no_bug(error: Exception) -> None:
     around.__cause__ = error
     for each in (error, around):
         result = CliRunner().invoke(failing(each), ["work"])
-        assert result.exit_code == 5
+        assert result.exit_code == 74
         assert "can no longer be kept" in result.stderr
         assert "investigate --resume" in result.stderr
 

@@ -36,6 +36,9 @@ def test_it_goes_on_with_the_server_as_it_was(
     if by_hand:
         restored = client.run("restore", *lab.target, "--run", run)
         assert restored.code == 0, restored.err
+        assert "nothing-to-do" not in restored.err
+        again = client.run("restore", *lab.target, "--run", run, "--json")
+        assert (again.code, again.document["outcome"], again.document["removed"]) == (0, None, []), again.err
         check_put_back(lab, found, files)
     ended = client.run("investigate", "--resume", run, "--allow", "restart", "--max-restarts", "6", "--json")
     assert ended.code in (0, 3), ended.err
