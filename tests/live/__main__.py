@@ -17,7 +17,7 @@ from tests.live.engine import LiveEngine, cache_folder
 from tests.live.ground import Ground, Outcome, ground, runs_again, stop_all_on
 from tests.live.llamacpp_engine import LlamaCpp
 from tests.live.missing import Missing
-from tests.live.scenarios import Scenario
+from tests.live.scenarios import Scenario, right
 from tests.live.server import RunningServer
 from tests.live.tiny_models import STORED
 from tests.live.vllm_engine import Vllm
@@ -28,11 +28,12 @@ INVESTIGATE = ("--allow", "restart", "--max-restarts", "8", "--requests", "12")
 PROMPTS = ("--prompts", str(STORED / "prompts.jsonl"))
 
 
-def _verdict(outcome: Outcome) -> tuple[str, tuple[str, ...]]:
-    """The verdict's word and the causes that explain the symptom, the strongest first."""
+def _verdict(outcome: Outcome) -> tuple[str, tuple[str, ...], tuple[str, ...]]:
+    """The verdict's word, the causes that evidence supports, and those said to explain the symptom."""
     causes = outcome.document.get("causes") or []
-    named = tuple(str(c.get("cause")) for c in causes if c.get("role") in ("explains", "contributes"))
-    return str(outcome.document.get("verdict") or "none"), named
+    proved = tuple(str(c.get("cause")) for c in causes if c.get("status") == "supported")
+    explains = tuple(str(c.get("cause")) for c in causes if c.get("role") in ("explains", "contributes"))
+    return str(outcome.document.get("verdict") or "none"), proved, explains
 
 
 def _run(scenario: Scenario, place: Ground, engine: LiveEngine) -> bool:
@@ -49,11 +50,11 @@ def _run(scenario: Scenario, place: Ground, engine: LiveEngine) -> bool:
         server.process.wait(timeout=10)
     (place.folder / f"{scenario.name}.json").write_text(json.dumps(outcome.document, indent=1), encoding="utf-8")
     (place.folder / f"{scenario.name}.said").write_text(outcome.said, encoding="utf-8")
-    word, causes = _verdict(outcome)
-    found = bool(causes) and causes[0] in scenario.causes if scenario.causes else word == "healthy"
+    word, proved, explains = _verdict(outcome)
+    found = right(scenario, word, proved, explains)
     wanted = " or ".join(scenario.causes) or "healthy"
     mark, back = "ok  " if restored and found else "MISS", "restored" if restored else "NOT RESTORED"
-    named = " ".join(causes) or "-"
+    named = " ".join(dict.fromkeys((*explains, *(f"{cause} (proved)" for cause in proved)))) or "-"
     print(f"{mark} {scenario.name:<22} {word} {named} (wanted {wanted}), {back}, {outcome.seconds:.0f} s")
     print("     " + str(outcome.document.get("headline") or outcome.said.strip()[-300:]), flush=True)
     return restored and found

@@ -46,10 +46,13 @@ class Ground:
         argv = [str(program), "investigate", f"ssh://{ALIAS}", "--ssh-config", str(self._config), "--json", *words]
         environment = {**os.environ, "HOME": str(self.folder), "XDG_DATA_HOME": str(self.folder / "data")}
         begun = time.monotonic()
-        ended = subprocess.run(
-            argv, cwd=self.folder, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True,
-            timeout=LONGEST_S, check=False,
-        )  # fmt: skip
+        try:
+            ended = subprocess.run(
+                argv, cwd=self.folder, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                timeout=LONGEST_S, check=False,
+            )  # fmt: skip
+        except subprocess.TimeoutExpired:
+            return Outcome(-1, {}, LONGEST_S, f"no end after {LONGEST_S:.0f} s: it was killed")
         try:
             document = json.loads(ended.stdout)
         except ValueError:

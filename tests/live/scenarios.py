@@ -23,6 +23,13 @@ class Scenario:
     symptom: str = SLOW
 
 
+def right(scenario: Scenario, word: str, proved: tuple[str, ...], explains: tuple[str, ...]) -> bool:
+    """Whether what was planted was found, by evidence or as the explanation, and nothing else is said to explain it."""
+    if not scenario.causes:
+        return word == "healthy"
+    return bool({*proved, *explains} & set(scenario.causes)) and set(explains) <= set(scenario.causes)
+
+
 LLAMACPP = (
     Scenario("eagle3", "-md {models}/eagle3.gguf --spec-type draft-eagle3 --spec-draft-n-max 3"),
     Scenario(

@@ -8,7 +8,7 @@ import numpy as np
 
 from specdoctor.drafter.gguf import parse_gguf
 from tests.live.ground import runs_again, servers_on
-from tests.live.scenarios import LLAMACPP, VLLM
+from tests.live.scenarios import LLAMACPP, VLLM, Scenario, right
 from tests.live.tiny_models import RECORD, load, makers, other_tokenizer, without_map, write
 from tests.transports.ssh_servers import free_port
 
@@ -60,3 +60,13 @@ def test_nothing_runs_on_a_port_that_is_free() -> None:
     port = free_port()
     assert servers_on(port) == []
     assert not runs_again(("llama-server", "--port", str(port)), port)
+
+
+def test_a_scenario_is_right_by_what_was_planted_and_nothing_else() -> None:
+    planted = Scenario("x", "", ("WIRE-1",))
+    assert right(planted, "not-enough-evidence", ("WIRE-1",), ())
+    assert right(planted, "cause", (), ("WIRE-1",))
+    assert not right(planted, "cause", ("WIRE-1",), ("TRAIN-2",))
+    assert not right(planted, "healthy", (), ())
+    assert right(Scenario("x", ""), "healthy", (), ())
+    assert not right(Scenario("x", ""), "cause", ("CFG-4",), ("CFG-4",))
