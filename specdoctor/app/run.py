@@ -88,7 +88,9 @@ class Run:
 
     @property
     def briefing(self) -> Briefing:
-        return Briefing(ledger=self.ledger, scene=self.scene, engine=self.engine)
+        return Briefing(
+            ledger=self.ledger, scene=self.scene, engine=self.engine, situation=self.situation, tell=self.emit
+        )
 
     def conclusion(self) -> Conclusion | None:
         """What the planner's own question came to; None for a planner without one, or before anything was read."""

@@ -293,7 +293,8 @@ def _cost(ledger: Ledger) -> str:
     minutes = (ledger.last_at - ledger.first_at) / 60.0
     down = ledger.downtime_s
     unseen = " and what nobody measured" if any(r.by == "hand" for r in ledger.restores) else ""
-    return f"{ledger.restarts} restarts, {int(down // 60)}:{int(down % 60):02d}{unseen} down, {minutes:.1f} min in all"
+    took = f"{ledger.restarts} restarts, {int(down // 60)}:{int(down % 60):02d}{unseen} down, {minutes:.1f} min in all"
+    return f"{took}; language model: {ledger.model_words}" if ledger.model_calls else took
 
 
 def _state(run: Run) -> str:

@@ -9,6 +9,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, JsonValue, TypeAdapter
 
+from specdoctor.core.endpoint import Endpoint
 from specdoctor.core.estimate import Estimate
 from specdoctor.core.hypothesis import Claim, Hypothesis, Observation, TodoStatus
 from specdoctor.core.install import OtherInstall
@@ -26,16 +27,18 @@ class RunSettings(Frozen):
     `allow` is the highest tier permitted without asking. Budgets: `max_restarts` counts every start, the restoring
     one included; `max_minutes` is wall time. `grace_s` is how long the guard on the host waits for a word from us
     before it puts a changed server back. `ssh_config`, `ssh_transport`, `via` (a container), `sudo` and `facts_file`
-    say how the target was reached, `engine` is the only one to look for (None: any). `concurrencies` are the numbers of
-    clients that a search for the best setting measures with (empty: `concurrency`), `launch_spread` the relative spread
-    between two launches of one setting as it is known here (None: assumed).
+    say how the target was reached, `engine` is the only one to look for (None: any), `endpoint` the language model that
+    may be asked. `concurrencies` are the numbers of clients that a search for the best setting measures with (empty:
+    `concurrency`), `launch_spread` the relative spread between two launches of one setting as it is known here (None:
+    assumed).
     """
 
     symptom: str = ""
     recall: str = ""
     recalled_at: str = ""
     allow: Risk = Risk.READ
-    planner: Literal["rules", "playbook", "tune", "turns"] = "rules"
+    planner: Literal["rules", "llm", "auto", "playbook", "tune", "turns"] = "rules"
+    endpoint: Endpoint | None = None
     playbook: str | None = None
     max_restarts: int = 3
     max_minutes: float = 240.0
@@ -141,6 +144,37 @@ class MoveRefused(_Event):
     change: LaunchChange | None = None
     start: str = ""
     back: str = ""
+
+
+class ModelAsked(_Event):
+    """One question to a language model, whatever came of it, and what it took.
+
+    `outcome` used: at least one proposal was accepted (`accepted`, as JSON); refused: none of them; unreadable: no
+    proposals could be read; failed: no answer (`error`). `counted` tells whether the server reported the tokens or they
+    are estimated from the length. `cost` is None where the profile has no prices. `knew` marks the state of knowledge
+    that was asked about.
+    """
+
+    kind: Literal["model.asked"] = "model.asked"
+    model: str
+    why: str
+    outcome: Literal["used", "refused", "unreadable", "failed"]
+    prompt_tokens: int
+    completion_tokens: int
+    counted: Literal["reported", "estimated"]
+    cost: float | None = None
+    duration_s: float
+    accepted: tuple[str, ...] = ()
+    error: str = ""
+    knew: str = ""
+
+
+class ProposalRefused(_Event):
+    """What a language model proposed and code did not accept, shortened, and why."""
+
+    kind: Literal["proposal.refused"] = "proposal.refused"
+    proposal: str
+    why: str
 
 
 class ApprovalAsked(_Event):
@@ -382,6 +416,8 @@ Event = Annotated[
     | HypothesisClosed
     | TodoChanged
     | MoveRefused
+    | ModelAsked
+    | ProposalRefused
     | ApprovalAsked
     | ApprovalAnswered
     | ActionStarted

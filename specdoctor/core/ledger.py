@@ -49,6 +49,8 @@ class Ledger:
         """The original measured after it was put back, against itself before."""
         self.server: ev.ServerSeen | None = None
         self.refusals: list[ev.MoveRefused] = []
+        self.model_calls: list[ev.ModelAsked] = []
+        self.proposals_refused: list[ev.ProposalRefused] = []
         self.notes: list[ev.NoteAdded] = []
         self.batches: dict[str, ev.ApprovalAsked] = {}
         self.answers: list[ev.ApprovalAnswered] = []
@@ -70,6 +72,7 @@ class Ledger:
         self._actions_before = 0
         self._answers_before = 0
         self._restores_before = 0
+        self._model_calls_before = 0
         self.guard_acted_at: float | None = None
         """When a guard on the host last acted, as far as this run has taken note of it."""
         self.first_at = 0.0
@@ -197,6 +200,31 @@ class Ledger:
         return self.refusals[self._refusals_before :]
 
     @property
+    def model_tokens(self) -> int:
+        """Tokens of the language model so far, prompts and answers."""
+        return sum(call.prompt_tokens + call.completion_tokens for call in self.model_calls)
+
+    @property
+    def model_cost(self) -> float | None:
+        """What the language model cost so far; None where nobody named its prices."""
+        costs = [call.cost for call in self.model_calls]
+        return None if None in costs else sum(cost for cost in costs if cost is not None)
+
+    @property
+    def model_words(self) -> str:
+        """What the language model took, in words; empty where none was asked."""
+        if not self.model_calls:
+            return ""
+        about = "about " if any(call.counted == "estimated" for call in self.model_calls) else ""
+        cost = f", cost {self.model_cost:.4g}" if self.model_cost is not None else ""
+        return f"{about}{self.model_tokens} tokens in {len(self.model_calls)} calls{cost}"
+
+    @property
+    def model_calls_now(self) -> list[ev.ModelAsked]:
+        """Questions to the language model since the run was last taken up."""
+        return self.model_calls[self._model_calls_before :]
+
+    @property
     def _standing_answers(self) -> list[ev.ApprovalAnswered]:
         return self.answers[self._answers_before :]
 
@@ -212,6 +240,7 @@ class Ledger:
                 self.resumes += 1
                 self._restores_before, self._relaunches_before = len(self.restores), len(self.relaunches)
                 self._actions_before = len(self.actions)
+                self._model_calls_before = len(self.model_calls)
                 self.ended = None
                 if allow is not None:
                     self.allow = allow
@@ -230,6 +259,10 @@ class Ledger:
                 self._move_todo(event)
             case ev.MoveRefused():
                 self.refusals.append(event)
+            case ev.ModelAsked():
+                self.model_calls.append(event)
+            case ev.ProposalRefused():
+                self.proposals_refused.append(event)
             case ev.ApprovalAsked():
                 self.batches[event.batch] = event
             case ev.ApprovalAnswered():

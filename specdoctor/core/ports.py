@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Protocol, runtime_checkable
 
 from specdoctor.core.engine import Engine
-from specdoctor.core.events import Event, RunStarted
+from specdoctor.core.events import Event, ModelAsked, ProposalRefused, RunStarted
 from specdoctor.core.facts import CommandFacts, Facts
 from specdoctor.core.hypothesis import Observation
 from specdoctor.core.launch import LaunchChange
@@ -15,6 +15,7 @@ from specdoctor.core.material import Material
 from specdoctor.core.model import Frozen, Risk, Verdict
 from specdoctor.core.moves import Move
 from specdoctor.core.operations import Progress
+from specdoctor.core.policy import Situation
 from specdoctor.core.server import ServerView
 
 
@@ -50,12 +51,25 @@ class Check(Protocol):
 
 
 class Briefing:
-    """What a planner is given each round: the ledger and the scene, never a way to the server."""
+    """What a planner is given each round: the ledger and the scene, never a way to the server.
 
-    def __init__(self, *, ledger: Ledger, scene: Scene | None, engine: Engine | None) -> None:
+    `situation` is what policy will judge its moves by. `tell` keeps what a planner asked elsewhere in the run's record.
+    """
+
+    def __init__(
+        self,
+        *,
+        ledger: Ledger,
+        scene: Scene | None,
+        engine: Engine | None,
+        situation: Situation | None = None,
+        tell: Callable[[ModelAsked | ProposalRefused], None] | None = None,
+    ) -> None:
         self.ledger = ledger
         self.scene = scene
         self.engine = engine
+        self.situation = situation or Situation()
+        self.tell = tell or (lambda event: None)
 
 
 class Planner(Protocol):

@@ -204,12 +204,17 @@ class ByHandEntry(Frozen):
 
 
 class Cost(Frozen):
-    """What the run took: starts of the server (the restoring ones too), seconds without a server, seconds in all."""
+    """What the run took: starts of the server (the restoring ones too), seconds without a server, seconds in all.
+
+    `llm_tokens`: prompts and answers of a language model, `llm_cost` what they cost, null without prices.
+    """
 
     restarts: int
     downtime_s: float
     wall_s: float
     llm_tokens: int = 0
+    llm_calls: int = 0
+    llm_cost: float | None = None
 
 
 class ControlEntry(Frozen):

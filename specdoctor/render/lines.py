@@ -28,7 +28,14 @@ def worth_showing(event: ev.Event) -> bool:
 def is_checkpoint(event: ev.Event) -> bool:
     """Whether the event is a step of the investigation that a report's timeline names."""
     return worth_showing(event) and not isinstance(
-        event, ev.Observed | ev.ActionStarted | ev.ApprovalAsked | ev.NoteAdded | ev.MoveRefused
+        event,
+        ev.Observed
+        | ev.ActionStarted
+        | ev.ApprovalAsked
+        | ev.NoteAdded
+        | ev.MoveRefused
+        | ev.ModelAsked
+        | ev.ProposalRefused,
     )
 
 
@@ -68,6 +75,8 @@ def _words(event: ev.Event) -> str:
             return f"told: {claim.text} (taken at its word until measured)"
         case ev.NoteAdded(text=text, by=by):
             return f"note by {by}: {text}"
+        case ev.ModelAsked() | ev.ProposalRefused():
+            return _model(event)
         case ev.HypothesisOpened() | ev.HypothesisClosed() | ev.TodoChanged():
             return _hypothesis(event)
         case ev.MoveRefused() | ev.ApprovalAsked() | ev.ApprovalAnswered():
@@ -104,6 +113,15 @@ def _hypothesis(event: ev.HypothesisOpened | ev.HypothesisClosed | ev.TodoChange
     h = event.hypothesis
     expects = f"; predicts {h.prediction.sentence}" if h.prediction else ""
     return f"{h.id} {h.status}{f' {h.cause}' if h.cause else ''}: {h.claim}{expects}"
+
+
+def _model(event: ev.ModelAsked | ev.ProposalRefused) -> str:
+    if isinstance(event, ev.ProposalRefused):
+        return f"refused of the model's proposals: {event.proposal}: {event.why}"
+    about = "" if event.counted == "reported" else "about "
+    took = f"{about}{event.prompt_tokens} + {event.completion_tokens} tokens, {event.duration_s:.1f} s"
+    said = event.error or {"used": f"{len(event.accepted)} accepted", "failed": "no answer"}.get(event.outcome, "")
+    return f"asked {event.model} ({event.why}): {event.outcome}{f', {said}' if said else ''}; {took}"
 
 
 def _permission(event: ev.MoveRefused | ev.ApprovalAsked | ev.ApprovalAnswered) -> str:

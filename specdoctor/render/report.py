@@ -272,7 +272,7 @@ def _cost(ledger: Ledger) -> Md:
         ("starts of the server", f"{ledger.restarts} of {ledger.settings.max_restarts} allowed"),
         ("without a server", clock(ledger.downtime_s)),
         ("from begin to end", clock(ledger.last_at - ledger.first_at)),
-        ("tokens of a language model", "0"),
+        ("tokens of a language model", ledger.model_words or "0"),
         ("the server", words[ledger.restored]),
         *([("measured before and after", ledger.control.text)] if ledger.control else []),
         ("left on the host", "nothing" if ledger.released else "not known to be nothing"),

@@ -97,6 +97,7 @@ def _summary(ledger: Ledger, width: int) -> str:
         ("told", "; ".join(filter(None, (ledger.settings.symptom, *(c.text for c in ledger.claims))))),
         ("state", f"{state}; {clock(ledger.last_at - ledger.first_at)} from first to last event"),
         ("server", event_line(ledger.server).removeprefix("server ") if ledger.server else "not looked at"),
+        ("model", ledger.model_words),
         ("cost", f"{cost}; the server: {restored[ledger.restored]}"),
     ]
     return "\n".join(
