@@ -11,6 +11,7 @@ from pydantic import BaseModel, JsonValue
 from pydantic.fields import FieldInfo
 
 from specdoctor.core import events as ev
+from specdoctor.core.endpoint import Endpoint
 from specdoctor.core.estimate import Estimate
 from specdoctor.core.install import OtherInstall
 from specdoctor.core.server import ARGS_PLACE, LifecycleCommands
@@ -47,6 +48,14 @@ lifecycle_commands = st.builds(
 )
 
 
+endpoint = st.builds(
+    Endpoint,
+    model=_word,
+    base_url=st.none() | st.just("http://localhost:8000/v1"),
+    max_cost=st.none() | st.floats(0, 100),
+    price_in=st.floats(0, 100),
+    price_out=st.floats(0, 100),
+)
 _path = text.map(lambda rest: f"/{rest}")
 other_install = st.builds(OtherInstall, label=text, venv=_path) | st.builds(OtherInstall, label=text, checkout=_path)
 
@@ -78,6 +87,8 @@ def of_type(annotation: Any) -> st.SearchStrategy[Any]:
         return simple[annotation]
     if isinstance(annotation, type) and issubclass(annotation, Enum):
         return st.sampled_from(list(annotation))
+    if annotation is Endpoint:
+        return endpoint
     if annotation is OtherInstall:
         return other_install
     if annotation is LifecycleCommands:
