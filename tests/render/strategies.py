@@ -15,6 +15,7 @@ from specdoctor.core.endpoint import Endpoint
 from specdoctor.core.estimate import Estimate
 from specdoctor.core.install import OtherInstall
 from specdoctor.core.server import ARGS_PLACE, LifecycleCommands
+from specdoctor.core.turns import Turns
 
 text = st.text(alphabet=st.characters(exclude_categories=["Cs"]), max_size=12)
 number = st.floats(min_value=-1e9, max_value=1e9, allow_nan=False)
@@ -48,6 +49,7 @@ lifecycle_commands = st.builds(
 )
 
 
+turns = st.builds(Turns, starts=st.integers(1, 12), off=st.just(True))
 endpoint = st.builds(
     Endpoint,
     model=_word,
@@ -82,13 +84,13 @@ def of_type(annotation: Any) -> st.SearchStrategy[Any]:
         bool: st.booleans(),
         type(None): st.none(),
         Estimate: estimates(),
+        Endpoint: endpoint,
+        Turns: turns,
     }
     if annotation in simple:
         return simple[annotation]
     if isinstance(annotation, type) and issubclass(annotation, Enum):
         return st.sampled_from(list(annotation))
-    if annotation is Endpoint:
-        return endpoint
     if annotation is OtherInstall:
         return other_install
     if annotation is LifecycleCommands:
