@@ -29,9 +29,9 @@ PROMPTS = ("--prompts", str(STORED / "prompts.jsonl"))
 
 
 def _verdict(outcome: Outcome) -> tuple[str, tuple[str, ...], tuple[str, ...]]:
-    """The verdict's word, the causes that evidence supports, and those said to explain the symptom."""
-    causes = outcome.document.get("causes") or []
-    proved = tuple(str(c.get("cause")) for c in causes if c.get("status") == "supported")
+    """The verdict's word, the causes that evidence supports, and those of them that explain the symptom."""
+    causes = [c for c in outcome.document.get("causes") or [] if c.get("status") == "supported"]
+    proved = tuple(str(c.get("cause")) for c in causes)
     explains = tuple(str(c.get("cause")) for c in causes if c.get("role") in ("explains", "contributes"))
     return str(outcome.document.get("verdict") or "none"), proved, explains
 
