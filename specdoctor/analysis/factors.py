@@ -18,7 +18,7 @@ FAILURES = re.compile(r"broken|garbage|gibberish|error|fail|wrong|garbled|corrup
 OUTCOMES = re.compile(
     r"latency|ttft|tpot|itl|throughput|tok_?s|tokens_s|tps|speed|accept|(?:^|_)al(?:_|$)|step_ms|mean_steps|turns|wall|"
     r"duration|count|drafted|drafts|predicted|p50|p9\d|power|util|temp(?:erature)?_c|memory|requests|prompts?$|answers|"
-    r"questions|samples|note|comment|(?:^|_)run(?:_|$)|(?:^|_)id(?:_|$)|index|seed|date|time"
+    r"per_pos|position|rate_by|questions|samples|note|comment|(?:^|_)run(?:_|$)|(?:^|_)id(?:_|$)|index|seed|date|time"
 )
 
 
@@ -72,11 +72,27 @@ def contrasts(table: Table) -> tuple[Contrast, ...]:
     out: list[Contrast] = []
     for first, second in combinations(rows, 2):
         differ = [h for h in names if cell(first, h) != cell(second, h)]
+        differ = _without_names(differ, first, second)
         if len(differ) == 1:
             out.append(Contrast(heading=differ[0], first=first, second=second))
         elif not differ and len(labels) == 1 and cell(first, labels[0]) != cell(second, labels[0]):
             out.append(Contrast(heading=labels[0], first=first, second=second))
     return tuple(out)
+
+
+def _without_names(differ: list[str], first: Row, second: Row) -> list[str]:
+    """The switches without a model's name that only says again what another of them does (Qwen3-8B, Qwen3-8B-FP8)."""
+    if len(differ) < 2:
+        return differ
+    return [h for h in differ if plain(h) not in _MODELS or not _one_stem(cell(first, h), cell(second, h))]
+
+
+_MODELS = frozenset({"target", "target_model", "model", "checkpoint"})
+
+
+def _one_stem(one: str, other: str) -> bool:
+    short, long = sorted((one.lower(), other.lower()), key=len)
+    return bool(short) and long.startswith(short)
 
 
 def fell(first: Row, second: Row, *, clear: float) -> tuple[str, float] | None:
@@ -118,6 +134,10 @@ def _only_names(heading: str) -> bool:
         "scenario",
         "setup",
         "node",
+        "client",
+        "frontend",
+        "ui",
+        "server",
         "host",
         "machine",
     }

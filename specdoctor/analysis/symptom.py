@@ -51,7 +51,10 @@ _COMPLAINTS: tuple[tuple[Complaint, re.Pattern[str]], ...] = (
         re.compile(
             r"\bslow|\bloses?\b|\bregress|\bworse\b|\bno (?:gain|speed-?up|faster)|\bnot faster|\bdropped\b|"
             r"\bsmall(?:er)? (?:speed-?up|gain)|\bspeed-?up (?:is|was) (?:small|far|below)|"
-            r"\bhardly (?:more|faster)|\bgains? less|"
+            r"\bhardly (?:more|faster)|\bgains? less|\bhurts?\b|\bhalf (?:as fast|the speed)|\bhalves\b|"
+            r"\b(?:no|without|zero) (?:benefit|effect|advantage)|\b(?:gives?|gains?|brings?|does|do) (?:\w+ )?nothing\b|"
+            r"\bless than (?:the |it )?(?:\w+ ){0,3}(?:without|plain|baseline)|\bcollapses\b|\bbelow the baseline|"
+            r"\b(?:only|just|merely) (?:get |gives? |gets )?1\.[0-3]\d?\s*x\b|\b(?:0\.\d+|1\.[0-2]\d?)\s*x only\b|"
             r"\b(?:drops?|fell|falls) (?:from|by|to)\b",
             re.I,
         ),
@@ -99,7 +102,8 @@ _COMPLAINTS: tuple[tuple[Complaint, re.Pattern[str]], ...] = (
     (
         "down",
         re.compile(
-            r"(?<!not )\bdown\b(?! to\b| by\b| from\b)|\bcrash|\bdied\b|\bdoes not (?:start|come up)|\bwon't start|"
+            r"(?<!not )\bdown\b(?! to\b| by\b| from\b)|\bcrash|\bdied\b|\bdies\b|"
+            r"\b(?:does not|doesn't|refuses to|fails to|never|cannot|can't) (?:start|come up|load|launch|boot)|\bwon't start|"
             r"\bnot respond|\brefused",
             re.I,
         ),

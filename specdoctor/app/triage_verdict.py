@@ -35,19 +35,19 @@ def verdict_of(
     limited = any(o.binds and o.stance == "suggests" and o.cause not in out for o in observations)
     if nothing_accepted(facts) or limited or any(o.binds for o in found):
         return Verdict.NOT_ENOUGH_EVIDENCE
-    if any(_calms(o, symptom) for o in observations):
+    asked_only = not complaints and calm and not any(c.metric == "throughput_tok_s" for c in symptom.claims)
+    if any(_clears(o, symptom, asked_only=asked_only) for o in observations):
         return Verdict.HEALTHY
     served = view.log is not None and view.log.ready_line is not None and view.log.failure is None
-    return Verdict.HEALTHY if served and not complaints and calm else Verdict.NOT_ENOUGH_EVIDENCE
+    return Verdict.HEALTHY if served and asked_only else Verdict.NOT_ENOUGH_EVIDENCE
 
 
-def _calms(o: Observation, symptom: Symptom) -> bool:
-    """Whether an ordinary explanation is one of what is complained of: figures of acceptance say nothing
-    about speed.
-    """
+def _clears(o: Observation, symptom: Symptom, *, asked_only: bool) -> bool:
+    """Whether it shows that what was asked about is in order: sound acceptance clears no complaint of another kind."""
     if o.stance != "refutes" or o.against != NO_FAULT:
         return False
-    return o.about != "accept_length" or not symptom.text.strip() or bool(_ACCEPTANCE.search(symptom.text))
+    asks_acceptance = not symptom.complaints and bool(_ACCEPTANCE.search(symptom.text))
+    return o.about != "accept_length" or asked_only or asks_acceptance or "low-acceptance" in symptom.complaints
 
 
 def nothing_accepted(facts: Mapping[str, JsonValue]) -> bool:

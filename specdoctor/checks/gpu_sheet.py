@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 
 from specdoctor.analysis.given_lines import first_line
-from specdoctor.analysis.measured_rows import ms_per_token
+from specdoctor.analysis.measured_rows import LAUNCH_NOISE, ms_per_token
 from specdoctor.checks.reading import no_data, silent
 from specdoctor.checks.saying import excluded, proved, suspected
 from specdoctor.core.hypothesis import Observation
@@ -17,12 +18,15 @@ BUSY = 95.0
 LOW_POWER = 0.45
 """Busy by the tool's count at this share of the power limit or less is waiting, not computing (public reports of
 reductions over PCIe and of wrong peer copies: 0.23 to 0.31; named heuristic)."""
-FULL_CLOCK = 0.9
-"""A clock under load below this share of the highest counts as held down (heuristic)."""
+FULL_CLOCK = 0.7
+"""A clock under load below this share of the highest counts as held down. Cards reach 0.8 to 1.0 of the highest clock
+that the tool names: for many it is a boost of a single moment (heuristic)."""
 FAR_FROM_OTHERS = 0.7
 """A baseline at this share of what others measure on the same cards, or less, is slow for a reason (heuristic)."""
 CUSTOM_OFF = re.compile(r"custom ?all-?_?reduce\w* is disabled|disabled.{0,40}custom ?all-?reduce", re.IGNORECASE)
+_SPLIT = re.compile(r"tp|tp_size|tensor_parallel(?:_size)?|(?:num_)?gpus?|n_gpus")
 NO_NVLINK = frozenset({"SYS", "NODE", "PHB", "PXB", "PIX"})
+_REASON = re.compile(r"clocks_(?:event|throttle)_reasons\.(?:\w*slowdown|\w*thermal\w*|\w*power\w*|applications_\w+)$")
 HELD = 0x02 | 0x04 | 0x08 | 0x20 | 0x40 | 0x80
 
 
@@ -96,7 +100,7 @@ def _slow_without(scene: Scene) -> tuple[str, tuple[Source, ...]] | None:
     own = [r for r in rows if r.speculative is False and not r.elsewhere and ms_per_token(r)]
     others = [r for r in rows if r.speculative is False and r.elsewhere and ms_per_token(r)]
     if not own or not others:
-        return None
+        return _slower_on_more(own)
     best = min(own, key=_time)
     other = min(others, key=_time)
     if _time(other) > FAR_FROM_OTHERS * _time(best):
@@ -106,6 +110,25 @@ def _slow_without(scene: Scene) -> tuple[str, tuple[Source, ...]] | None:
         "speculation is not what is slow"
     )
     return said, (best.source, other.source)
+
+
+def _slower_on_more(own: list[Row]) -> tuple[str, tuple[Source, ...]] | None:
+    """That a token takes longer without speculation on more GPUs than on fewer: what is added is communication."""
+    ranked = sorted(((n, row) for row in own if (n := _ranks(row))), key=lambda pair: pair[0])
+    for (few, fast), (many, slow) in itertools.combinations(ranked, 2):
+        if many > few and fast.concurrency == slow.concurrency and _time(slow) > (1 + 2 * LAUNCH_NOISE) * _time(fast):
+            said = (
+                f"without speculation a token takes {_time(slow):.1f} ms on {many} GPUs and {_time(fast):.1f} on {few}: "
+                "more GPUs make it slower"
+            )
+            return said, (slow.source, fast.source)
+    return None
+
+
+def _ranks(row: Row) -> int:
+    """Over how many GPUs the row's server was split, 0 where it does not say."""
+    cell = next((c for h, c in row.columns.items() if _SPLIT.fullmatch(re.sub(r"[^a-z]+", "_", h.lower()).strip("_"))), "")
+    return int(cell) if cell.strip().isdigit() else 0
 
 
 def _time(row: Row) -> float:
@@ -137,6 +160,9 @@ def _below_clock(row: dict[str, str]) -> bool:
 
 
 def _reasons(row: dict[str, str]) -> str:
+    named = [key.rpartition(".")[2] for key, value in row.items() if _REASON.search(key) and value == "Active"]
+    if named:
+        return f" ({', '.join(named)})"
     text = row.get("clocks_event_reasons.active") or row.get("clocks_throttle_reasons.active") or "0"
     try:
         mask = int(text, 16)

@@ -12,7 +12,7 @@ from specdoctor.analysis.measured_rows import LAUNCH_NOISE
 from specdoctor.checks.reading import no_data, silent
 from specdoctor.checks.saying import proved
 from specdoctor.core.hypothesis import Observation
-from specdoctor.core.material import Table
+from specdoctor.core.material import Row, Table
 from specdoctor.core.ports import Scene
 
 CLEAR = 2 * LAUNCH_NOISE
@@ -47,6 +47,11 @@ def _switched_off(worse: str, better: str) -> bool:
     return bool(_ON.match(better)) and not _ON.match(worse)
 
 
+def _two_numbers(worse: str, better: str) -> bool:
+    """Two versions of one thing, not two engines by name."""
+    return bool(re.search(r"\d", worse) and re.search(r"\d", better))
+
+
 def _any(worse: str, better: str) -> bool:
     return worse != better
 
@@ -72,7 +77,7 @@ SWITCHES = (
     _Switch("MIS-3", re.compile(r"draft\w*_(?:quant\w*|d?type|precision)"), _LENGTH),
     _Switch("MIS-2", re.compile(
         r"^(?:target_)?(?:quant\w*|precision|weights?|dtype|"
-        r"checkpoint)$"
+        r"checkpoint)$|^(?:target(?:_model)?|model)$"
     ), _LENGTH, _lower_precision),
     _Switch("MIS-5", re.compile(r"lora|adapter|fine_?tun"), _LENGTH),
     _Switch("GRAPH-3", re.compile(r"attention|attn|back_?end|kernel"), _ALL),
@@ -84,7 +89,9 @@ SWITCHES = (
     _Switch("WIRE-5", re.compile(r"disagg|^pd$|dp_?att|attention_dp|^dp(?:_size)?$|deployment|split"), _LENGTH),
     _Switch("WIRE-4", re.compile(r"modalit|image|vision|multimodal"), _LENGTH),
     _Switch("CORR-5", re.compile(r"grammar|json|schema|structured|tools?$"), _LENGTH),
-    _Switch("VER-1", re.compile(r"^(?:\w+_)?(?:version|build|release|commit|image_tag|image|wheel)$"), _ALL),
+    _Switch("VER-1", re.compile(r"^(?:\w+_)?(?:version|build|release|commit|image_tag|image|wheel)$|"
+        r"^(?:sglang|vllm|llama_cpp|trt_llm|tensorrt_llm|engine)$"
+    ), _ALL, _two_numbers),
     _Switch("ENV-4", re.compile(r"numa|affinity|binding|bound|pinned?$|governor"), _SPEED),
     _Switch("ENV-3", re.compile(r"power_?limit|clock"), _SPEED),
     _Switch("ENV-1", re.compile(r"^tp(?:_size)?$|tensor_parallel|^gpus$|p2p|all_?reduce|nvlink"), _SPEED),
@@ -102,7 +109,7 @@ class OneSwitch:
 
     name = "one-switch"
     summary = "Compare runs of a table that differ in one switch alone, and name what that switch stands for."
-    causes = tuple(sorted({switch.cause for switch in SWITCHES}))
+    causes = tuple(sorted({switch.cause for switch in SWITCHES} | {"SAMP-2"}))
 
     def judge(self, scene: Scene) -> tuple[Observation, ...]:
         tables = [*scene.material.tables, *_single_results(scene)]
@@ -146,7 +153,18 @@ class OneSwitch:
                 about: Literal["accept_length", "cycle"] = "cycle" if what == "speed" else "accept_length"
                 claim += "; nothing else of the two runs differs"
                 out.append((share, proved(self.name, switch.cause, claim, worse.source, better.source, about=about)))
-        return out[:1]
+                if switch.cause == "SAMP-1" and any(_differ(worse, better, name) for name in _CLIENTS):
+                    said = f"{claim.partition(';')[0]}; each client sends its own"
+                    out.append((share, proved(self.name, "SAMP-2", said, worse.source, better.source, about=about)))
+        return out[:2] if out and out[-1][1].cause == "SAMP-2" else out[:1]
+
+
+_CLIENTS = ("client", "frontend", "ui")
+
+
+def _differ(one: Row, other: Row, name: str) -> bool:
+    cells = [next((c for h, c in row.columns.items() if plain(h) == name), "") for row in (one, other)]
+    return cells[0] != cells[1]
 
 
 def _single_results(scene: Scene) -> list[Table]:

@@ -18,7 +18,21 @@ def gpu_rows(command: CommandFacts) -> list[dict[str, str]]:
     asked = next((w.split("=", 1)[1].split(",") for w in command.argv if w.startswith("--query-gpu=")), [])
     if lines and "index" in lines[0]:
         asked = [name.split(" [")[0].strip() for name in lines.pop(0)]
-    return [dict(zip(asked, (v.strip() for v in row), strict=False)) for row in lines] if asked else []
+    return [_known_names(dict(zip(asked, (v.strip() for v in row), strict=False))) for row in lines] if asked else []
+
+
+_SAME = {
+    "clocks.sm": ("clocks.current.sm", "clocks.gr", "clocks.current.graphics"),
+    "clocks.max.sm": ("clocks.max.gr", "clocks.max.graphics"),
+    "power.limit": ("enforced.power.limit", "power.default_limit"),
+    "power.draw": ("power.draw.average", "power.draw.instant"),
+}
+
+
+def _known_names(row: dict[str, str]) -> dict[str, str]:
+    """The row with the usual name beside each other spelling of the tool's own for the same figure."""
+    found = {name: row[other] for name, others in _SAME.items() for other in others[::-1] if other in row}
+    return {**found, **row}
 
 
 class GpuPlace(Frozen):
