@@ -52,7 +52,8 @@ _COMPLAINTS: tuple[tuple[Complaint, re.Pattern[str]], ...] = (
             r"\bslow|\bloses?\b|\bregress|\bworse\b|\bno (?:gain|speed-?up|faster)|\bnot faster|\bdropped\b|"
             r"\bsmall(?:er)? (?:speed-?up|gain)|\bspeed-?up (?:is|was) (?:small|far|below)|"
             r"\bhardly (?:more|faster)|\bgains? less|\bhurts?\b|\bhalf (?:as fast|the speed)|\bhalves\b|"
-            r"\b(?:no|without|zero) (?:benefit|effect|advantage)|\b(?:gives?|gains?|brings?|does|do) (?:\w+ )?nothing\b|"
+            r"\b(?:no|without|zero) (?:benefit|effect|advantage)|"
+            r"\b(?:gives?|gains?|brings?|does|do) (?:\w+ )?nothing\b|"
             r"\bless than (?:the |it )?(?:\w+ ){0,3}(?:without|plain|baseline)|\bcollapses\b|\bbelow the baseline|"
             r"\b(?:only|just|merely) (?:get |gives? |gets )?1\.[0-3]\d?\s*x\b|\b(?:0\.\d+|1\.[0-2]\d?)\s*x only\b|"
             r"\b(?:drops?|fell|falls) (?:from|by|to)\b",
@@ -103,7 +104,8 @@ _COMPLAINTS: tuple[tuple[Complaint, re.Pattern[str]], ...] = (
         "down",
         re.compile(
             r"(?<!not )\bdown\b(?! to\b| by\b| from\b)|\bcrash|\bdied\b|\bdies\b|"
-            r"\b(?:does not|doesn't|refuses to|fails to|never|cannot|can't) (?:start|come up|load|launch|boot)|\bwon't start|"
+            r"\b(?:does not|doesn't|refuses to|fails to|never|cannot|can't) (?:start|come up|load|launch|boot)|"
+            r"\bwon't start|"
             r"\bnot respond|\brefused",
             re.I,
         ),

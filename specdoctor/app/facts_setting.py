@@ -6,7 +6,9 @@ from collections.abc import Iterator
 
 from pydantic import JsonValue
 
+from specdoctor.analysis.capture_sizes import capture_of
 from specdoctor.app.triage_fact import Fact
+from specdoctor.core.ports import Scene
 from specdoctor.core.server import ServerView, Source
 
 _SEATS = ("max_running_requests", "max_num_seqs", "n_parallel", "parallel", "max_batch_size")
@@ -62,6 +64,17 @@ def capture_facts(view: ServerView, running_max: int | None) -> Iterator[Fact]:
         return
     if running_max:
         yield Fact(name="capture_needed", value=running_max, estimator="most requests seen running")
+
+
+def logged_capture_facts(scene: Scene) -> Iterator[Fact]:
+    """The same where only a line of the log or of the launch tells the sizes."""
+    found = capture_of(scene)
+    if found is not None:
+        unit = "tokens" if found.tokens_per_request > 1 else "requests"
+        words = f"largest captured size in {unit}"
+        yield Fact(name="capture_max", value=found.largest, estimator=words, sources=found.sources)
+        words = f"{found.requests} requests of {found.tokens_per_request} tokens"
+        yield Fact(name="capture_needed", value=found.needed, estimator=words, sources=found.sources)
 
 
 def _largest(view: ServerView, lists: tuple[str, ...], limits: tuple[str, ...]) -> int | None:

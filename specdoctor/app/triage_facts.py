@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from specdoctor.app.facts_counters import answer_facts, counter_facts, pass_facts
 from specdoctor.app.facts_log import acceptance_facts, load_facts, speed_facts, whole_log_facts
 from specdoctor.app.facts_models import model_facts
-from specdoctor.app.facts_setting import capture_facts, setting_facts
+from specdoctor.app.facts_setting import capture_facts, logged_capture_facts, setting_facts
 from specdoctor.app.facts_tables import table_facts
 from specdoctor.app.triage_fact import Fact, Facts
 from specdoctor.core.ports import Scene
@@ -41,6 +41,8 @@ def facts_of(scene: Scene) -> tuple[Fact, ...]:
         found.add(_derived(found))
     running = found.number("running_requests_max")
     found.add(capture_facts(view, int(running) if running is not None else None))
+    if found.get("capture_max") is None:
+        found.add(logged_capture_facts(scene))
     found.add(whole_log_facts(view))
     return found.all()
 

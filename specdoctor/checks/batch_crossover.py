@@ -46,6 +46,13 @@ class BatchCrossover:
             return (excluded(self.name, "LOAD-1", claim, *sources),)
         if end >= 1.0 or not steady:
             return silent(self.name, "LOAD-1", f"no steady fall over the load ({said})", *sources)
+        chain = next((a for a in paired(scene) if _pays_as_chain(a, last)), None)
+        if chain is not None:
+            claim = (
+                f"{_load(chain)} a chain of {chain.tokens} tokens still gives {chain.speedup:.2f} times the speed, "
+                f"{last.tokens} as a tree {end:.2f}: the width of the tree, not the batch"
+            )
+            return (excluded(self.name, "LOAD-1", claim, *sources, chain.row.source, against="LOAD-1"),)
         claim = f"the gain falls with the load while the accept length stays: {said}"
         eager = [w for w in windows(scene.view) if w.graph is False]
         if eager:
@@ -80,6 +87,12 @@ def _series(found: Sequence[Arm]) -> list[Arm]:
             settings[(setting_of(arm.row), arm.row.prompt, arm.row.input_tokens)].setdefault(load, arm)
     most = max(settings.values(), key=len, default={})
     return [most[load] for load in sorted(most)] if len(most) > 1 else []
+
+
+def _pays_as_chain(arm: Arm, tree: Arm) -> bool:
+    """Whether the arm is a chain that pays at a load where that tree does not."""
+    same = arm.row.concurrency == tree.row.concurrency and arm.row.request_rate == tree.row.request_rate
+    return same and (tree.row.topk or 1) > 1 and (arm.row.topk or 1) == 1 and (arm.speedup or 0.0) >= 1.0
 
 
 def _load(arm: Arm) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import re
 
+from specdoctor.analysis.factors import plain
 from specdoctor.analysis.given_lines import first_line
 from specdoctor.analysis.measured_rows import LAUNCH_NOISE, ms_per_token
 from specdoctor.checks.reading import no_data, silent
@@ -118,7 +119,8 @@ def _slower_on_more(own: list[Row]) -> tuple[str, tuple[Source, ...]] | None:
     for (few, fast), (many, slow) in itertools.combinations(ranked, 2):
         if many > few and fast.concurrency == slow.concurrency and _time(slow) > (1 + 2 * LAUNCH_NOISE) * _time(fast):
             said = (
-                f"without speculation a token takes {_time(slow):.1f} ms on {many} GPUs and {_time(fast):.1f} on {few}: "
+                f"without speculation a token takes {_time(slow):.1f} ms on {many} GPUs and {_time(fast):.1f} on "
+                f"{few}: "
                 "more GPUs make it slower"
             )
             return said, (slow.source, fast.source)
@@ -127,8 +129,8 @@ def _slower_on_more(own: list[Row]) -> tuple[str, tuple[Source, ...]] | None:
 
 def _ranks(row: Row) -> int:
     """Over how many GPUs the row's server was split, 0 where it does not say."""
-    cell = next((c for h, c in row.columns.items() if _SPLIT.fullmatch(re.sub(r"[^a-z]+", "_", h.lower()).strip("_"))), "")
-    return int(cell) if cell.strip().isdigit() else 0
+    cell = next((c for heading, c in row.columns.items() if _SPLIT.fullmatch(plain(heading))), "").strip()
+    return int(cell) if cell.isdigit() else 0
 
 
 def _time(row: Row) -> float:

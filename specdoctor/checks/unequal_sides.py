@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from specdoctor.analysis.logged_rows import all_paired, asked_differently
+from specdoctor.analysis.measured_rows import LAUNCH_NOISE
 from specdoctor.checks.reading import no_data, no_files, silent, truth
 from specdoctor.checks.saying import proved, suspected
 from specdoctor.core.hypothesis import Observation
@@ -50,6 +51,13 @@ class UnequalSides:
         change = arm.speedup - 1
         claim = f"the {change:+.0%} against the baseline mix two changes: speculation, and {words}"
         fix = "a third run: the baseline with that switch as in the run"
+        length = arm.accept_length
+        if length is not None and arm.speedup > (1 + LAUNCH_NOISE) * length:
+            beyond = (
+                f"{arm.speedup:.2f} times as fast at {length:.2f} tokens a cycle cannot be: a cycle takes a forward of "
+                f"the target at least; between run and baseline lies also {words}"
+            )
+            return (proved(self.name, "MEAS-3", beyond, *sources, *arm.sources, fix=fix),)
         within = abs(change) <= WORTH
         if within or change < 0:
             return (proved(self.name, "MEAS-3", claim, *sources, *arm.sources, explains=within, fix=fix),)

@@ -52,7 +52,8 @@ class VerifyCost:
         return self._owners(scene, losing)
 
     def _owners(self, scene: Scene, losing: Sequence[Arm]) -> tuple[Observation, ...]:
-        arm = max(losing, key=lambda a: a.step_ratio or 0.0) if len(losing) == 1 else _plainest(losing)
+        costly = [a for a in losing if (a.step_ratio or 0.0) >= HEALTHY_RATIO]
+        arm = _plainest(costly or losing)
         ratio, length, tokens = arm.step_ratio or 0.0, arm.accept_length or 1.0, arm.tokens
         said = f"a cycle costs {ratio:.2f} baseline steps and brings {length:.2f} tokens"
         if ratio < HEALTHY_RATIO:

@@ -154,6 +154,8 @@ def is_sglang_log(reading: LogReading, text: str) -> bool:
     """Whether a log is an SGLang server's: some lines no other engine writes."""
     if reading.server_args is not None or reading.decode or reading.ready_line is not None:
         return True
+    if reading.failure is not None and ("sglang/srt/" in text or "sglang/launch_server.py" in text):
+        return True
     return bool(reading.version_proofs) and "sglang" in text
 
 
