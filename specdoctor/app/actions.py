@@ -21,6 +21,7 @@ from specdoctor.app.prompts import BUILT_IN, built_in, chat_template, from_file,
 from specdoctor.app.read_back import ReadBack, read_back
 from specdoctor.app.run import FACTS_ARTEFACT, Run
 from specdoctor.app.start_record import note_record
+from specdoctor.app.stored_test import stored_test
 from specdoctor.app.surroundings import surroundings_text
 from specdoctor.app.wide import wide_figures, wide_plan
 from specdoctor.core import events as ev
@@ -162,11 +163,16 @@ def _snapshot(run: Run, action: str) -> Outcome:
     )
     facts = run.operations.snapshot(request)
     first = run.ledger.server is None
+    before = run.scene
     try:
         view = run.set_scene(facts)
     except TargetError:
         _keep_facts(run, action, facts, None)
         raise
+    tested = stored_test(run.scene, run.operations, before=before) if run.scene is not None else None
+    if tested is not None:
+        facts = tested
+        view = run.set_scene(facts)
     evidence = _keep_facts(run, action, facts, view)
     spec = view.spec.label if view.spec else "speculation unknown"
     version = view.version or view.version_range or "version unknown"

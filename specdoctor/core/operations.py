@@ -60,6 +60,10 @@ class Operations(Protocol):
         """Read everything in one remote command. Never changes or loads the server."""
         ...
 
+    def read_range(self, path: str, *, offset: int, length: int) -> bytes:
+        """Bytes of a file there, fewer at its end. Raises OSError where it cannot be read."""
+        ...
+
     def watch(self, server: ServerRef, *, seconds: float, log_path: str | None) -> WatchRecord:
         """Look on for `seconds`, sending nothing that counts as a request."""
         ...

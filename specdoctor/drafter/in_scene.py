@@ -21,6 +21,8 @@ from specdoctor.drafter.source_rule import source_rule
 
 CAPTURE_RULE = "capture-rule.py"
 """What a probe lists of the engine's own source, beside the target that it is for."""
+TESTED = "tested-alone.json"
+"""The outcome of a test that an investigation made itself; the path of this fact is that of the stored states."""
 
 
 def pair_in(scene: Scene) -> Pair | None:
@@ -134,7 +136,10 @@ def alone_as_trained(scene: Scene) -> Alone | None:
     """A test of the drafter alone, fed with what it was trained on, where one lies with it."""
     shape = target_shape(scene.view)
     record = record_beside(scene, shape) if shape is not None else None
-    return alone(texts_beside(scene), record.states) if record is not None and not record.doubt else None
+    found = alone(texts_beside(scene), record.states) if record is not None and not record.doubt else None
+    if found is None or not found.where.endswith(f"/{TESTED}"):
+        return found
+    return found.model_copy(update={"where": scene.facts.files[found.where].path})
 
 
 def texts_beside(scene: Scene) -> dict[str, str]:

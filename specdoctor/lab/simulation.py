@@ -11,6 +11,7 @@ import heapq
 import json
 import random
 from collections.abc import Callable, Sequence
+from errno import ENOENT
 from pathlib import PurePosixPath
 
 from specdoctor.core.errors import HostUnreachable
@@ -40,6 +41,7 @@ from specdoctor.core.redact import redact, redact_argv, secret_name, secrets_in_
 from specdoctor.core.server import ServerRef
 from specdoctor.lab.cpu_shares import span
 from specdoctor.lab.dead_server import crash_lines
+from specdoctor.lab.drafting import stored_states
 from specdoctor.lab.earlier import earlier_logs
 from specdoctor.lab.engine_core import EngineCore, Exit, resolve, startup_script
 from specdoctor.lab.engine_types import GenRequest, Resolved, StartupFailure
@@ -49,6 +51,7 @@ from specdoctor.lab.shims.gpu_pages import topology_page
 from specdoctor.lab.shims.gpu_view import Gpu, gpu_fields
 from specdoctor.lab.simulated_keeping import ancestors, keeping_of
 from specdoctor.lab.tensor_lists import tensor_lists
+from specdoctor.lab.tensors import weights_bytes
 from specdoctor.lab.world import Install, World
 
 EPOCH_S = 1_771_000_000.0
@@ -327,6 +330,11 @@ class SimulatedHost:
                 for name, text in zip(("tensors.txt", "values.txt"), tensor_lists(model), strict=True):
                     if text:
                         out[str(folder / name)] = FileFacts(path=where, text=text, size=len(text))
+            if model.stored_states is not None:
+                raw = {"model.safetensors": weights_bytes(self.world, model)}
+                raw[model.stored_states] = stored_states(self.world, model)
+                text = "".join(f"{len(content)} {name}\n" for name, content in raw.items())
+                out[str(folder / "stored.txt")] = FileFacts(path=str(folder), text=text, size=len(text))
         return out
 
     def _gpus(self, *, busy: float = 0.0) -> CommandFacts:
@@ -343,6 +351,18 @@ class SimulatedHost:
     def _topology(self) -> CommandFacts:
         page = topology_page(self._gpu_list(0.0))
         return CommandFacts(argv=("nvidia-smi", "topo", "-m"), exit_code=0, stdout=page)
+
+    def read_range(self, path: str, *, offset: int, length: int) -> bytes:
+        """Of the drafters that can be calculated, weights and stored states."""
+        for model in self.world.models:
+            folder = self.world.expand(model.path)
+            if model.stored_states is not None and path.startswith(f"{folder}/"):
+                name = path.removeprefix(f"{folder}/")
+                if name == "model.safetensors":
+                    return weights_bytes(self.world, model)[offset : offset + length]
+                if name == model.stored_states:
+                    return stored_states(self.world, model)[offset : offset + length]
+        raise FileNotFoundError(ENOENT, "no such file", path)
 
     def watch(self, server: ServerRef, *, seconds: float, log_path: str | None) -> WatchRecord:
         """Let the time pass; the world's live clients, if any, work meanwhile."""

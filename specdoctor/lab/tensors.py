@@ -13,8 +13,10 @@ import random
 import struct
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
+from specdoctor.lab.drafting import CALCULATED, drafting_data, said_by, stored_states
 from specdoctor.lab.tensor_layouts import Tensor, layout_tensors
 from specdoctor.lab.world import Model, World
 
@@ -66,6 +68,10 @@ def write_model(world: World, model: Model, folder: Path) -> None:
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
+    if model.stored_states is not None:
+        path = folder / model.stored_states
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(stored_states(world, model))
     tensors = model_tensors(model)
     if not tensors:
         return
@@ -92,6 +98,21 @@ def _bytes(tensor: Tensor) -> int:
     return math.prod(tensor.shape) * _SIZES[tensor.dtype]
 
 
+_whole: dict[str, bytes] = {}
+
+
+def weights_bytes(world: World, model: Model) -> bytes:
+    """The one weights file of a small model, as `write_model` writes it; made once for each content."""
+    mark = checkpoint_mark(world, model)
+    key = f"{mark} {model.model_dump_json(include={'config', 'tensors', 'without'})}"
+    if key not in _whole:
+        with TemporaryDirectory() as folder:
+            path = Path(folder) / "model.safetensors"
+            _write_file(path, model_tensors(model), mark, model)
+            _whole[key] = path.read_bytes()
+    return _whole[key]
+
+
 def _write_file(path: Path, tensors: Sequence[Tensor], mark: str, model: Model) -> int:
     header: dict[str, Any] = {"__metadata__": {"format": "pt", _MARK: mark}}
     offset = 0
@@ -106,7 +127,7 @@ def _write_file(path: Path, tensors: Sequence[Tensor], mark: str, model: Model) 
         begin = file.tell()
         file.truncate(begin + offset)
         for tensor in tensors:
-            if tensor.fill != "zeros":
+            if tensor.fill != "zeros" or _calculated(tensor, model):
                 file.seek(begin + header[tensor.name]["data_offsets"][0])
                 file.write(tensor_data(tensor, model))
     return offset
@@ -114,6 +135,8 @@ def _write_file(path: Path, tensors: Sequence[Tensor], mark: str, model: Model) 
 
 def tensor_data(tensor: Tensor, model: Model) -> bytes:
     """What stands in the file for one tensor: all of a small one, the beginning of a large one with noise in it."""
+    if _calculated(tensor, model):
+        return drafting_data(tensor, model)
     if tensor.fill == "zeros":
         return bytes(min(_bytes(tensor), _NOISE_LIMIT_BYTES))
     if tensor.fill in {"d2t", "t2d"}:
@@ -128,10 +151,15 @@ def tensor_data(tensor: Tensor, model: Model) -> bytes:
     return bytes(block * (size // len(block) + 1))[:size]
 
 
+def _calculated(tensor: Tensor, model: Model) -> bool:
+    return model.stored_states is not None and tensor.name in CALCULATED
+
+
 def _vocabulary_map(tensor: Tensor, model: Model) -> bytes:
     vocabulary = int(model.config.get("vocab_size", 0))
     drafted = int(model.config.get("draft_vocab_size") or vocabulary)
-    kept = [index * vocabulary // drafted for index in range(drafted)]
+    spread = [index * vocabulary // drafted for index in range(drafted)]
+    kept = said_by(model) if model.stored_states is not None else spread
     if tensor.fill == "d2t":
         return struct.pack(f"<{drafted}q", *(target - index for index, target in enumerate(kept)))
     flags = bytearray(vocabulary)

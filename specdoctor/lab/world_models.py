@@ -99,6 +99,8 @@ class Model(Frozen):
     without: tuple[str, ...] = ()
     """Tensors of the layout that are not in the files."""
     files: dict[str, str] = Field(default_factory=dict)
+    stored_states: str | None = None
+    """A file in its folder with texts and states of the target; its tensors are then such as can be calculated."""
     weight_gb: float
     """GiB over all ranks together."""
     shards: int = 1

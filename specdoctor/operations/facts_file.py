@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from errno import ENOENT
 from pathlib import Path
 from typing import NoReturn
 
@@ -69,6 +70,10 @@ class FactsFileOperations:
 
     def snapshot(self, request: SnapshotRequest) -> Facts:
         return self._facts
+
+    def read_range(self, path: str, *, offset: int, length: int) -> bytes:
+        """Nothing but the facts was recorded."""
+        raise FileNotFoundError(ENOENT, "not among the recorded facts", path)
 
     def watch(self, server: ServerRef, *, seconds: float, log_path: str | None) -> WatchRecord:
         """Nothing new can be seen: the record is empty, and what the recorded log shows stands."""

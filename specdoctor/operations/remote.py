@@ -90,6 +90,9 @@ class RemoteOperations:
         self._talk.remember(facts.host.interpreter)
         return facts
 
+    def read_range(self, path: str, *, offset: int, length: int) -> bytes:
+        return self._patience.bear(lambda: self._host.read_range(path, offset=offset, length=length))
+
     def watch(self, server: ServerRef, *, seconds: float, log_path: str | None) -> WatchRecord:
         params: Document = {"server": server.model_dump(), "seconds": seconds, "log_path": log_path}
         return self._read(WatchRecord, self._ask("watch", params, timeout_s=seconds + CALL_TIMEOUT_S), "watch")

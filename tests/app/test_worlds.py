@@ -134,7 +134,10 @@ def test_what_the_repair_would_bring_is_told_by_the_drafter_alone_and_the_measur
     assert set(at) == {1, 6, 15}
     for steps, speed in at.items():
         assert speed == pytest.approx(figures[f"as_trained_steps{steps}_tok_s"], rel=0.02)
-    assert "6 steps (best, accept length 3.06)" in told
+    best = re.search(r"6 steps \(best, accept length ([\d.]+)\)", told)
+    assert best is not None
+    assert float(best[1]) == pytest.approx(3.06, abs=0.05)
+    assert "/Kimi-K2.5-eagle3/train/states-sample.safetensors)" in told
     document = run_document(run.ledger)
     assert {one.draft_steps for one in document.after_repair} == {1, 6, 15}
     for one in document.after_repair:

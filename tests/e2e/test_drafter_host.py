@@ -26,3 +26,17 @@ def test_the_rule_of_a_patched_engine_is_read_where_it_is_installed(lab_up: LabU
 
     released = client.run(*words, *reach, "--engine-version", "0.5.12")
     assert released.document["verdict"] == "healthy"
+
+
+def test_a_drafter_and_stored_states_of_a_host_are_calculated(lab_up: LabUp, client: Client) -> None:
+    lab = lab_up("kimi-k2.5-eagle3")
+    head = f"lab:{lab.state}/models/Kimi-K2.5-eagle3"
+    words = ("drafter", "eval", "--draft", head, "--states", f"{head}/train/states-sample.safetensors")
+    fed = ("--feed", "embed,out(2),out(30)", "--feed", "out(2),out(30),out(58)", "--trained-accuracy", "0.747")
+    found = client.run(*words, "--ssh-config", str(lab.config), *fed, "--json")
+    assert found.code == 0, found.err
+    as_trained = found.document["as_trained"]
+    assert "embed out(2) out(30)" in as_trained["restored"]
+    assert as_trained["short"] == ["out(2) out(30) out(58)"]
+    refused = client.run(*words, "--ssh-config", str(lab.config), *fed, "--fetch", "1MB")
+    assert (refused.code, "--fetch" in refused.err) == (4, True)

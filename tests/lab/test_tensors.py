@@ -124,7 +124,7 @@ def test_training_notes_lie_beside_the_weights(tmp_path: Path) -> None:
     world = World.from_yaml("kimi-k2.5-eagle3")
     write_model(world, world.model("kimi-k2.5-eagle3"), tmp_path / "d")
     assert "hidden_states: [0, 3, 31]" in (tmp_path / "d" / "train" / "run.yaml").read_text(encoding="utf-8")
-    assert header(tmp_path / "d" / "model.safetensors")["fc.weight"]["shape"] == [7168, 21504]
+    assert header(tmp_path / "d" / "model.safetensors")["fc.weight"]["shape"] == [512, 1536]
 
 
 def test_a_mixture_of_experts_has_all_its_experts() -> None:

@@ -333,3 +333,15 @@ def test_a_part_that_breaks_is_a_problem_and_the_rest_is_read() -> None:
     found = loaded("probe").in_parallel({"good": lambda: 7, "bad": lambda: {}["x"]}, problems)
     assert found == {"good": 7}
     assert problems == ["bad could not be read: KeyError: 'x'"]
+
+
+def test_lists_stored_states_below_a_draft(place: Workplace) -> None:
+    draft = place.root / "draft"
+    (draft / "train").mkdir(parents=True)
+    (draft / "config.json").write_text("{}")
+    (draft / "model.safetensors").write_bytes(bytes(30))
+    place.start("--model-path", "target", "--speculative-draft-model-path", "draft")
+    assert "draft/stored.txt" not in probe(place).files
+    (draft / "train" / "states.npz").write_bytes(bytes(20))
+    listed = probe(place).files["draft/stored.txt"]
+    assert (listed.path, listed.text) == (str(draft), "30 model.safetensors\n20 train/states.npz\n")

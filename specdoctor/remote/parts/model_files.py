@@ -48,6 +48,8 @@ TEXT_LIMIT = 400000
 HEADER_LIMIT = 1 << 23
 MOST_TENSORS = 4000
 MOST_PARTS = 16
+ARRAY_ENDINGS = (".safetensors", ".npz")
+MOST_STORED = 64
 _YAML_SCALAR = re.compile(r"^([A-Za-z][\w-]*)[ \t]*:[ \t]*[\"']?([^\s\"'#\[{|>][^\s\"'#]*)", re.MULTILINE)
 
 
@@ -120,6 +122,32 @@ def draft_tensors(key: str, folder: str) -> Dict[str, Dict[str, Any]]:
     made = {"path": parts[0], "text": "".join(lists), "size": size, "mtime": os.path.getmtime(parts[0]), "error": None}
     values = dict(made, text="".join(small_tensors(part) for part in parts[:MOST_PARTS]))
     return {key + "/tensors.txt": made, key + "/values.txt": values}
+
+
+def stored_files(key: str, folder: str) -> Dict[str, Dict[str, Any]]:
+    """FOLDER/stored.txt: "BYTES NAME" of a draft's weights and of arrays one folder below, which may be stored states.
+
+    Nothing where there are no such arrays.
+    """
+    inside = sorted(glob.glob(glob.escape(folder) + "/*.safetensors"))
+    below: List[str] = []
+    for ending in ARRAY_ENDINGS:
+        below += sorted(glob.glob(glob.escape(folder) + "/*/*" + ending))
+    if not inside or not below:
+        return {}
+    try:
+        found = [(os.path.getsize(path), path[len(folder) + 1 :]) for path in (inside + below)[:MOST_STORED]]
+        state = os.stat(below[0])
+    except OSError:
+        return {}
+    made = {
+        "path": folder,
+        "text": "".join("%d %s\n" % pair for pair in found),
+        "size": state.st_size,
+        "mtime": state.st_mtime,
+        "error": None,
+    }
+    return {key + "/stored.txt": made}
 
 
 def draft_records(key: str, folder: str) -> Dict[str, Dict[str, Any]]:
@@ -221,4 +249,5 @@ def files_of_server(argv: Sequence[str], env: Dict[str, str], cwd: Optional[str]
         if name in drafts:
             found.update(draft_tensors(name.rstrip("/"), folder))
             found.update(draft_records(name.rstrip("/"), folder))
+            found.update(stored_files(name.rstrip("/"), folder))
     return found
