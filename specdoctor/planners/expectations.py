@@ -154,7 +154,7 @@ def _cause(e: CauseExpectation, ledger: Ledger) -> Outcome:
     if named is None:
         looked, why = _looked_for(e.cause, ledger)
         if not looked:
-            return Outcome(expected=expected, met=None, because=f"not known: {why}", evidence=looked)
+            return Outcome(expected=expected, met=None, because=why, evidence=looked)
         words = "the verdict does not name it"
         return Outcome(expected=expected, met="absent" in e.status, because=words, evidence=looked)
     met = named.status in e.status and named.role in e.role

@@ -83,8 +83,8 @@ def test_absent_is_what_was_looked_for(tmp_path: Path) -> None:
     run, found = replayed(path, SimulatedHost(World.from_yaml("healthy"), seed=1))
     assert [o.met for o in found] == [True, None, None, True]
     assert found[0].evidence
-    assert found[1].because == "not known: no answer of the server was given"
-    assert found[2].because == "not known: nothing that could show it was read"
+    assert found[1].because == "no answer of the server was given"
+    assert found[2].because == "nothing that could show it was read"
     assert run.ledger.ended is not None
     assert run.ledger.ended.exit_code == 3
 
