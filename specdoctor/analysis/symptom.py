@@ -188,15 +188,8 @@ def _middle(match: re.Match[str]) -> float:
 
 
 def read_symptom(text: str) -> Symptom:
-    """Numbers and complaints of a sentence. A range ("82-83 tok/s") counts as its middle.
-
-    A number whose clause gives it no role takes the one role that is left when the other speed has one.
-    """
-    claims: list[Claim] = []
-    numbers = _plain_numbers(text)
-    for clause in (c.strip() for c in _CLAUSE.split(numbers) if c and c.strip()):
-        claims += _clause_claims(clause, speeds_elsewhere=bool(_SPEED.search(numbers)))
-    claims = _fill_roles(claims)
+    """Numbers and complaints of a sentence."""
+    claims = claims_of(text)
     complaints = [name for name, pattern in _COMPLAINTS if pattern.search(text)]
     symptom = Symptom(text=text, complaints=tuple(complaints), claims=tuple(claims))
     baseline, now = (
@@ -208,7 +201,22 @@ def read_symptom(text: str) -> Symptom:
     return symptom.model_copy(update={"complaints": tuple(complaints)})
 
 
+def claims_of(text: str) -> list[Claim]:
+    """Numbers with a unit. A range ("82-83 tok/s") counts as its middle.
+
+    A number whose clause gives it no role takes the one role that is left when the other speed has one.
+    """
+    claims: list[Claim] = []
+    numbers = _plain_numbers(text)
+    speeds_elsewhere = bool(_SPEED.search(numbers))
+    for clause in (c.strip() for c in _CLAUSE.split(numbers) if c and c.strip()):
+        claims += _clause_claims(clause, speeds_elsewhere=speeds_elsewhere)
+    return _fill_roles(claims)
+
+
 def _clause_claims(clause: str, *, speeds_elsewhere: bool) -> list[Claim]:
+    if not any(c.isdigit() for c in clause):
+        return []
     out: list[Claim] = []
     for part, role in _halves(clause):
         speeds = [(_middle(m), m.group(0)) for m in _SPEED.finditer(part)]

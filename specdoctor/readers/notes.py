@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from specdoctor.analysis.symptom import read_symptom
+from specdoctor.analysis.symptom import claims_of
 from specdoctor.core.hypothesis import Claim
 from specdoctor.core.material import Material, NotedFigure, Notes
 from specdoctor.core.reader import Reading
@@ -34,7 +34,7 @@ class _Reader(NamedTuple):
             _figure(claim, number, line, where)
             for number, line in enumerate(lines, start=1)
             if any(c.isdigit() for c in line[:_LONGEST_LINE])
-            for claim in read_symptom(line[:_LONGEST_LINE]).claims
+            for claim in claims_of(line[:_LONGEST_LINE])
         )
         return Reading(kind="notes", pieces=Material(notes=(Notes(where=where, lines=lines, figures=figures),)))
 
