@@ -65,7 +65,8 @@ def _record(run: Run, facts: Facts, now: ServerView | None, equal: dict[str, boo
 
 def _undone(run: Run, started: ev.ActionStarted, evidence: str) -> None:
     """A start or a restoration of which nobody can tell any more how far it came."""
-    if started.what == "relaunch":
+    told = any(r.outcome.action == started.action for r in run.ledger.relaunches)
+    if started.what == "relaunch" and not told:
         move = Relaunch.model_validate(started.move)
         outcome = LaunchOutcome(action=started.action, status="undone", server=None, reason=WHY)
         run.emit(ev.ServerRelaunched(change=move.change, spec=None, outcome=outcome, evidence=evidence))

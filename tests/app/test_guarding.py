@@ -183,6 +183,7 @@ def test_a_run_goes_on_after_its_server_was_put_back_by_hand(kind: str, what: st
     assert by[0] == ("hand", "restored")
     assert run.ledger.restarts >= 2
     assert run.ledger.open_actions() == []
+    assert len({r.outcome.action for r in run.ledger.relaunches}) == len(run.ledger.relaunches)
     assert run.ledger.verdict is not None
     told = dict(run.ledger.verdict.lines)
     assert told["server"].startswith("as it was")
