@@ -2,87 +2,35 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator
 
 from pydantic import JsonValue
 
+from specdoctor.analysis.dumped_drafts import counted_over, dumps_of
 from specdoctor.app.triage_fact import Fact
 from specdoctor.core.draft_counts import DraftCounts
 from specdoctor.core.material import Counters, Exchange, Material
 from specdoctor.core.server import Source
 
-_VLLM = "vllm:spec_decode_num_"
-_POSITION = re.compile(r'position="(\d+)"')
-_LLAMA = ("llamacpp:n_drafted_total", "llamacpp:n_accepted_total", "llamacpp:n_drafted", "llamacpp:n_accepted")
 _FEWEST_DRAFTS = 1
 
 
-def counter_facts(material: Material) -> Iterator[Fact]:
+def counted_facts(material: Material) -> Iterator[Fact]:
     """Acceptance between the first and the last dump of one server; of a single dump, since the server started."""
-    dumps = [dump for dump in material.counters if dump.engine is not None]
-    if not dumps:
+    ordered = dumps_of(material)
+    if not ordered:
         return
-    ordered = sorted(dumps, key=_tokens)
     first, last = ordered[0], ordered[-1]
-    whole = _counts(last)
-    span = _less(whole, _counts(first)) if whole is not None and len(ordered) > 1 else whole
     words = "between two dumps" if len(ordered) > 1 else "since the server started"
     place = tuple(Source(where=where) for where in dict.fromkeys((first.where, last.where)))
-    yield from _acceptance(span, words, place)
-    if len(ordered) == 1 or span is None:
-        yield from _gauges(last)
+    yield from _acceptance(counted_over(ordered), words, place)
 
 
-def _tokens(dump: Counters) -> float:
-    """Tokens generated so far: which of two dumps is the older."""
-    names = ("generation_tokens_total", "tokens_predicted_total")
-    return sum(value for key, value in dump.samples.items() if any(name in key for name in names))
-
-
-def _sum(dump: Counters, name: str) -> float | None:
-    found = [value for key, value in dump.samples.items() if key.partition("{")[0] == name]
-    return sum(found) if found else None
-
-
-def _counts(dump: Counters) -> DraftCounts | None:
-    """Drafts of all ranks as a dump counts them; None where it counts none."""
-    drafted = _sum(dump, f"{_VLLM}draft_tokens_total")
-    if drafted is not None:
-        positions: dict[int, float] = {}
-        for key, value in dump.samples.items():
-            match = _POSITION.search(key)
-            if match is not None and key.startswith(f"{_VLLM}accepted_tokens_per_pos"):
-                positions[int(match[1])] = positions.get(int(match[1]), 0.0) + value
-        return DraftCounts(
-            drafts=int(_sum(dump, f"{_VLLM}drafts_total") or 0),
-            drafted=int(drafted),
-            accepted=int(_sum(dump, f"{_VLLM}accepted_tokens_total") or 0),
-            by_position=tuple(positions[i] for i in sorted(positions)),
-        )
-    for drafted_name, accepted_name in (_LLAMA[:2], _LLAMA[2:]):
-        drafted = _sum(dump, drafted_name)
-        if drafted is not None:
-            return DraftCounts(drafted=int(drafted), accepted=int(_sum(dump, accepted_name) or 0))
-    calls = _sum(dump, "sglang:spec_verify_calls_total")
-    proposed = _sum(dump, "sglang:spec_proposed_drafts_total")
-    correct = _sum(dump, "sglang:spec_correct_drafts_total")
-    if calls is not None and correct is not None:
-        return DraftCounts(drafts=int(calls), drafted=int(proposed or 0), accepted=int(correct))
-    return None
-
-
-def _less(whole: DraftCounts, start: DraftCounts | None) -> DraftCounts:
-    """What was added since `start`; a counter that went back is of another start: all of it counts."""
-    if start is None or start.drafted > whole.drafted or start.accepted > whole.accepted:
-        return whole
-    positions = [*start.by_position, *([0.0] * len(whole.by_position))]
-    return DraftCounts(
-        drafts=whole.drafts - start.drafts if whole.drafts is not None and start.drafts is not None else None,
-        drafted=whole.drafted - start.drafted,
-        accepted=whole.accepted - start.accepted,
-        by_position=tuple(a - b for a, b in zip(whole.by_position, positions, strict=False)),
-    )
+def gauge_facts(material: Material) -> Iterator[Fact]:
+    """What the last dump gives as a mean of its own, where nothing was counted between two."""
+    ordered = dumps_of(material)
+    if ordered and (len(ordered) == 1 or counted_over(ordered) is None):
+        yield from _gauges(ordered[-1])
 
 
 def _acceptance(counts: DraftCounts | None, words: str, place: tuple[Source, ...]) -> Iterator[Fact]:

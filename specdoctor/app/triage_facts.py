@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from specdoctor.app.facts_counters import answer_facts, counter_facts, pass_facts
+from specdoctor.app.facts_counters import answer_facts, counted_facts, gauge_facts, pass_facts
 from specdoctor.app.facts_log import acceptance_facts, load_facts, speed_facts, whole_log_facts
 from specdoctor.app.facts_models import model_facts
 from specdoctor.app.facts_setting import capture_facts, logged_capture_facts, setting_facts
@@ -29,11 +29,12 @@ def facts_of(scene: Scene) -> tuple[Fact, ...]:
     found.add(load_facts(view))
     if any(fact.name == "speedup" for fact in tabled) and not _plain(view):
         found.add(fact for fact in tabled if fact.name in FROM_ONE_LOAD)
+    found.add(counted_facts(material))
     found.add(acceptance_facts(view))
     found.add(speed_facts(view))
     found.add(tabled)
     found.add(answer_facts(material))
-    found.add(counter_facts(material))
+    found.add(gauge_facts(material))
     found.add(pass_facts(material))
     if not _plain(view):
         found.add(_beside(scene, found))

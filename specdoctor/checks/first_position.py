@@ -7,6 +7,7 @@ import re
 from statistics import stdev
 
 from specdoctor.analysis.acceptance import equal_rate
+from specdoctor.analysis.dumped_drafts import counts_by_position
 from specdoctor.analysis.logged_rows import logged_row
 from specdoctor.analysis.measured_rows import accept_length_of, arms
 from specdoctor.checks.reading import no_data, no_files, silent, windows
@@ -64,13 +65,13 @@ def _rate(scene: Scene, steps: int, topk: int) -> tuple[float, str, Source] | No
     """As counted by position, else the equal rate that gives the accept length of a chain; two errors are
     allowed for.
     """
-    log = scene.view.log
-    counts = log.counts if log is not None else None
     row = logged_row(scene.view)
-    if counts is not None and counts.per_position and counts.drafts and log is not None:
+    counted = counts_by_position(scene)
+    if counted is not None and (drafts := counted[0].drafts):
+        counts, place = counted
         share = counts.per_position[0]
-        place = row.source if row is not None else Source(where=log.where)
-        return share + 2 * math.sqrt(share * (1 - share) / counts.drafts), f"{counts.drafts} drafts counted", place
+        place = row.source if row is not None and row.source.where == place.where else place
+        return share + 2 * math.sqrt(share * (1 - share) / drafts), f"{drafts} drafts counted", place
     if row is not None:
         lengths = [w.accept_length for w in windows(scene.view) if w.accept_length is not None]
         error = stdev(lengths) / math.sqrt(len(lengths)) if len(lengths) > 1 else math.inf

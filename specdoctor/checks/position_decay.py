@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import re
 
+from specdoctor.analysis.dumped_drafts import counts_by_position
 from specdoctor.analysis.given_lines import found_lines
 from specdoctor.analysis.measured_rows import own_rows, paired
 from specdoctor.checks.reading import no_data, silent
@@ -109,6 +110,9 @@ def _shares(scene: Scene) -> tuple[list[float], Source] | None:
         return list(counts.per_position), whole[0][0]
     if whole:
         return [sum(column) / len(whole) for column in zip(*(s for _, s in whole), strict=True)], whole[0][0]
+    counted = counts_by_position(scene)
+    if counted is not None:
+        return list(counted[0].per_position), counted[1]
     row = next((r for r in own_rows(scene) if r.per_position), None)
     return (list(row.per_position), row.source) if row is not None else None
 
