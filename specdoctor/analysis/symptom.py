@@ -8,7 +8,9 @@ from typing import Literal
 from specdoctor.core.hypothesis import Claim
 from specdoctor.core.model import Frozen
 
-Complaint = Literal["slow", "regression", "varies", "low-acceptance", "queueing", "wrong-output", "down", "asks-limit"]
+Complaint = Literal[
+    "slow", "regression", "varies", "low-acceptance", "queueing", "wrong-output", "down", "asks-limit", "asks-setting"
+]
 Role = Literal["with speculation", "baseline", "wished", "unknown"]
 
 _CLAUSE = re.compile(
@@ -107,6 +109,14 @@ _COMPLAINTS: tuple[tuple[Complaint, re.Pattern[str]], ...] = (
             r"\b(?:does not|doesn't|refuses to|fails to|never|cannot|can't) (?:start|come up|load|launch|boot)|"
             r"\bwon't start|"
             r"\bnot respond|\brefused",
+            re.I,
+        ),
+    ),
+    (
+        "asks-setting",
+        re.compile(
+            r"(?<!\w)--[a-z][a-z0-9-]{3,}|\b(?:setting|flag|value|option|argument)s?\b[^.?!]{0,60}"
+            r"\b(?:ignored|overrid\w+|replaced|no effect|not applied|changed by|not taken)\b",
             re.I,
         ),
     ),

@@ -95,6 +95,10 @@ def speed_facts(view: ServerView) -> Iterator[Fact]:
     if length is not None:
         words = f"mean over {len(same)} clean decode lines at {traffic.concurrency} running requests"
         yield Fact(name=AT_LOAD, value=round(length, 4), estimator=words, sources=source)
+    if len(same) == 1 and traffic.throughput is None:
+        yield Fact(
+            name="throughput_tok_s", value=round(same[0].throughput_tok_s, 4), estimator="one line", sources=source
+        )
     for name, figure in (("throughput_tok_s", traffic.throughput), ("step_ms", traffic.step)):
         if figure is not None:
             yield Fact(name=name, value=round(figure.value, 4), estimator=figure.estimator, sources=source)

@@ -15,6 +15,8 @@ from specdoctor.core.ports import Scene
 
 SIZE = re.compile(r"(?<![\w.])(\d+(?:\.\d+)?)\s*([bm])(?![a-z0-9])", re.IGNORECASE)
 
+WHOLE_MODEL = re.compile(r"draft[-_]?model|standalone|draft[-_]simple|draft[-_]target", re.IGNORECASE)
+
 
 class DraftCost:
     """A drafter's cost grows with its size and with each token it drafts; weak drafts alone make it grow with
@@ -30,7 +32,7 @@ class DraftCost:
         by_drafter: dict[str, dict[int, Arm]] = defaultdict(dict)
         for arm in found:
             if arm.row.draft_steps and (arm.row.topk or 1) == 1:
-                by_drafter[_drafter(arm)].setdefault(arm.row.draft_steps, arm)
+                by_drafter[_drafter(arm, scene)].setdefault(arm.row.draft_steps, arm)
         series = {name: arms for name, arms in by_drafter.items() if len(arms) > 1}
         if not series:
             return no_data(self.name, "LOAD-4", "no rows of one drafter at several draft lengths beside a baseline")
@@ -47,18 +49,23 @@ class DraftCost:
         claim = (
             f"all {measured} settings lose and the loss grows {what}: {shortest.speedup:.2f} times the "
             f"baseline's speed "
-            f"at {shortest.row.draft_steps} tokens of {_drafter(shortest)}, {longest.speedup:.2f} at "
-            f"{longest.row.draft_steps} of {_drafter(longest)}"
+            f"at {shortest.row.draft_steps} tokens of {_drafter(shortest, scene)}, {longest.speedup:.2f} at "
+            f"{longest.row.draft_steps} of {_drafter(longest, scene)}"
         )
-        fix = f"at most {shortest.row.draft_steps} tokens of {_drafter(shortest)}, or a head (EAGLE, MTP) in its place"
+        kept = f"{shortest.row.draft_steps} tokens of {_drafter(shortest, scene)}"
+        fix = f"at most {kept}, or a head (EAGLE, MTP) in its place"
         sources = (*shortest.sources, longest.row.source)
         return (proved(self.name, "LOAD-4", claim, *sources, about="cycle", fix=fix),)
 
 
-def _drafter(arm: Arm) -> str:
-    """The name of what drafts, without the draft length."""
+def _drafter(arm: Arm, scene: Scene) -> str:
+    """The name of what drafts, without the draft length; a whole model that drafts is known by its folder."""
     named = next((c for h, c in arm.row.columns.items() if re.search(r"draft\w*_?model|drafter", h, re.I) and c), "")
-    return named or re.sub(r"[ _-]?k?\d+$", "", arm.row.label) or "the drafter"
+    label = named or re.sub(r"[ _-]?k?\d+$", "", arm.row.label)
+    spec = scene.view.spec or scene.view.asked_spec
+    whole = spec is not None and WHOLE_MODEL.search(str(spec.algorithm)) is not None
+    path = (scene.view.draft_path or "").rstrip("/").rpartition("/")[2] if whole else ""
+    return label if _size(label) is not None else path or label or "the drafter"
 
 
 def _size(name: str) -> float | None:

@@ -27,9 +27,10 @@ class EffectiveArguments:
                 return told
         if not replaced:
             return silent(self.name, None, "every value that was asked for is in force")
-        return tuple(self._observation(scene.view, r) for r in replaced)
+        asked = "asks-setting" in scene.complaints
+        return tuple(self._observation(scene.view, r, asked=asked) for r in replaced)
 
-    def _observation(self, view: ServerView, rewrite: Rewrite) -> Observation:
+    def _observation(self, view: ServerView, rewrite: Rewrite, *, asked: bool) -> Observation:
         said = "logged" if rewrite.logged else "silently"
         off = _switched_off(view, rewrite)
         remedy = _as_asked(view) if off else _longer_chain(view, rewrite)
@@ -39,7 +40,7 @@ class EffectiveArguments:
             stance="supports",
             claim=_claim(rewrite, off=off) + f" ({said})",
             binds=off or remedy is not None,
-            explains=off,
+            explains=off or (asked and rewrite.kind == "rewritten"),
             sources=rewrite.sources,
             remedy=remedy,
             reading=Prediction(metric="reading", op="!=", subject=f"{rewrite.key} in force", text=str(rewrite.asked)),

@@ -9,7 +9,7 @@ from specdoctor.analysis.given_lines import found_lines
 from specdoctor.analysis.logged_rows import all_paired
 from specdoctor.analysis.measured_rows import Arm
 from specdoctor.checks.reading import EXPERT_KEYS, config_of, config_source, experts_of, no_data, silent
-from specdoctor.checks.saying import proved
+from specdoctor.checks.saying import excluded, proved
 from specdoctor.core.hypothesis import Observation
 from specdoctor.core.ports import Scene
 from specdoctor.core.server import Source
@@ -19,6 +19,10 @@ FAST_TARGET_MS = 3.5
 of such losses begin at some 300 tok/s; named heuristic)."""
 HEALTHY_RATIO = 1.8
 """Cycles of chains on dense targets take 1.3 to 1.8 baseline steps in public figures."""
+DEAR_RATIO = 2.0
+"""Above this a cycle without a big tree asks for its cause (knowledge base)."""
+WORTH = 1.2
+"""A gain below this lies near what equal launches differ by, and asks for an explanation (named heuristic)."""
 LINEAR_SHARE = 0.6
 """Verifying n tokens at this share of n single steps, or more, is called linear in n (named heuristic)."""
 STATISTICS = re.compile(
@@ -46,10 +50,21 @@ class VerifyCost:
         losing = [arm for arm in small if (arm.speedup or 0.0) < 1.0]
         gaining = [arm for arm in small if (arm.speedup or 0.0) >= 1.0]
         if not losing or len(gaining) > len(losing):
+            if _ordinary(found) and not set(scene.complaints) - {"slow"}:
+                return (self._pays(found),)
             best = max(small, key=lambda arm: arm.speedup or 0.0)
             said = f"at the smallest load speculation gives {best.speedup:.2f} times the speed"
             return silent(self.name, None, said, *best.sources)
         return self._owners(scene, losing)
+
+    def _pays(self, found: Sequence[Arm]) -> Observation:
+        least = min(found, key=lambda arm: arm.speedup or 0.0)
+        dearest = max(found, key=lambda arm: arm.step_ratio or 0.0)
+        claim = (
+            f"at least {least.speedup:.2f} times the baseline's speed at {least.accept_length:.2f} tokens a cycle, "
+            f"which takes {dearest.step_ratio:.2f} baseline steps at most: an ordinary gain"
+        )
+        return excluded(self.name, None, claim, *least.sources, about="cycle")
 
     def _owners(self, scene: Scene, losing: Sequence[Arm]) -> tuple[Observation, ...]:
         costly = [a for a in losing if (a.step_ratio or 0.0) >= HEALTHY_RATIO]
@@ -93,6 +108,11 @@ class VerifyCost:
 
     def _cost(self, cause: str, claim: str, arm: Arm, *more: Source) -> Observation:
         return proved(self.name, cause, claim, *arm.sources, *more, about="cycle")
+
+
+def _ordinary(found: Sequence[Arm]) -> bool:
+    """Whether every setting gains clearly, with a cycle of a cost that public figures show."""
+    return all((a.speedup or 0.0) >= WORTH and (a.step_ratio or 9.0) <= DEAR_RATIO for a in found)
 
 
 def _only_suspected(o: Observation) -> Observation:

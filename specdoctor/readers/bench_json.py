@@ -10,7 +10,8 @@ from specdoctor.core.material import Material, Row, Table
 from specdoctor.core.reader import Reading
 from specdoctor.core.server import Source
 from specdoctor.readers.json_file import document_of, line_of, number_at, objects_by_line
-from specdoctor.readers.rows import Line, measures, table_of
+from specdoctor.readers.line import Line
+from specdoctor.readers.rows import measures, table_of
 
 _FEWEST_MEASURES = 1
 _MOST_ROWS = 10_000

@@ -10,7 +10,8 @@ from specdoctor.core.reader import Reading
 from specdoctor.core.server import Source
 from specdoctor.readers.cells import number_of
 from specdoctor.readers.columns import MEASURES, column_of
-from specdoctor.readers.rows import Line, table_of
+from specdoctor.readers.line import Line
+from specdoctor.readers.rows import table_of
 
 _PAIR = re.compile(
     r"^\s*([A-Za-z\u03c4][\w \t().,/%#+-]{1,60}?)\s*[:=]\s*(\S{1,40}(?: (?:ms|s|%|tok/s|tokens/s))?)\s*$"

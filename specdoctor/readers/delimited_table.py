@@ -8,7 +8,8 @@ from typing import NamedTuple
 from specdoctor.core.material import Material
 from specdoctor.core.reader import Reading
 from specdoctor.readers.cells import number_of
-from specdoctor.readers.rows import Line, measures, table_of
+from specdoctor.readers.line import Line
+from specdoctor.readers.rows import measures, table_of
 
 _SEPARATORS = (",", "\t", ";")
 _MOST_LINES = 20_000

@@ -9,7 +9,8 @@ from specdoctor.core.material import Material, Table
 from specdoctor.core.reader import Reading
 from specdoctor.readers.cells import number_of
 from specdoctor.readers.columns import column_of
-from specdoctor.readers.rows import Line, measures, table_of
+from specdoctor.readers.line import Line
+from specdoctor.readers.rows import measures, table_of
 
 _RULE = re.compile(r"^[\s|+:=\-\u2500-\u257f]+$")
 _BARS = str.maketrans({"\u2502": "|", "\u2503": "|", "\u2551": "|"})

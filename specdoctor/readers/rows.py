@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from specdoctor.core.material import Row, Table
 from specdoctor.core.server import Source
 from specdoctor.readers.cells import number_of, plain
 from specdoctor.readers.columns import MEASURES, Column, columns_of
+from specdoctor.readers.line import Line
+from specdoctor.readers.two_sides import two_sides
 
 _PLAIN = re.compile(
     r"(?:^|[^a-z])(?:base(?:line)?|no[ _-]?spec\w*|without(?: spec\w*)?|w/?o(?: spec\w*)?|vanilla|plain|non[ _-]?spec"
@@ -30,17 +32,11 @@ _TEXT = frozenset({"label", "prompt", "position", ""})
 _WHOLE = frozenset({"draft_steps", "topk", "draft_tokens"})
 
 
-class Line(NamedTuple):
-    """The cells of one row, with the number of its line and the line itself."""
-
-    number: int
-    text: str
-    cells: tuple[str, ...]
-
-
 def table_of(where: str, header: Sequence[str], lines: Sequence[Line]) -> Table:
     """A table with what each row is about; cells of unknown columns are kept as written."""
     heads = tuple(plain(cell) for cell in header)
+    if (sided := two_sides(heads, lines)) is not None:
+        heads, lines = sided
     columns = columns_of(heads)
     rows = tuple(_row(where, heads, columns, line) for line in lines)
     return Table(where=where, header=heads, rows=_told_apart(rows, columns))
