@@ -10,7 +10,7 @@ import pkgutil
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from specdoctor.core.errors import UsageError
 
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from specdoctor.app.triage import TriageDocument
     from specdoctor.app.tune_outcome import TuneOutcome
     from specdoctor.app.wiring import WiringDocument
+    from specdoctor.core.endpoint import Endpoint
     from specdoctor.core.engine import Engine
     from specdoctor.core.engine_source import InstalledEngine
     from specdoctor.core.events import RunSettings, RunStarted
@@ -244,7 +245,7 @@ def playbook_at(path: Path) -> Playbook:
     return load_playbook(path, checks=[check.name for check in all_checks()])
 
 
-def planner_for(settings: RunSettings) -> Planner:
+def planner_for(settings: RunSettings, *, clock: Clock | None = None) -> Planner:
     """The planner that a run's settings name. Raises UsageError for a playbook with faults."""
     if settings.planner == "playbook":
         from specdoctor.planners.playbook import PlaybookPlanner
@@ -258,9 +259,19 @@ def planner_for(settings: RunSettings) -> Planner:
         from specdoctor.planners.turns import TurnsPlanner
 
         return TurnsPlanner()
+    if settings.planner in ("llm", "auto") and settings.endpoint is not None:
+        return _asking_planner(settings.planner, settings.endpoint, clock or WallClock())
     from specdoctor.planners.rules import RulePlanner
 
     return RulePlanner()
+
+
+def _asking_planner(mode: Literal["llm", "auto"], endpoint: Endpoint, clock: Clock) -> Planner:
+    from specdoctor.planners.llm import LlmPlanner
+    from specdoctor.planners.llm_client import ModelClient
+
+    checks = [check.name for check in all_checks()]
+    return LlmPlanner(endpoint, ModelClient(endpoint, clock=clock), checks=checks, mode=mode)
 
 
 def onlooker_for(*, live: bool) -> LiveConsole | Onlooker:
@@ -465,7 +476,7 @@ def _run(
         operations=operations,
         engines=_engines(settings.engine),
         checks=all_checks(),
-        planner=planner_for(settings),
+        planner=planner_for(settings, clock=clock),
         approver=approver,
         onlooker=onlooker,
         clock=clock or WallClock(),

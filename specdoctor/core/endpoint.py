@@ -15,7 +15,8 @@ class Endpoint(Frozen):
 
     `base_url` None: the address that the client library knows. `max_tokens` (prompts and answers together) and
     `max_cost` are budgets of a whole run, `max_answer_tokens` of one answer; prices are for a million tokens, in the
-    currency of `max_cost`.
+    currency of `max_cost`. `show_commands`: a command that the model suggests may stand in a question to the person; it
+    is never run.
     """
 
     model: Annotated[str, Field(min_length=1)]
@@ -27,6 +28,7 @@ class Endpoint(Frozen):
     max_cost: Annotated[float, Field(ge=0)] | None = None
     price_in: Annotated[float, Field(ge=0)] | None = None
     price_out: Annotated[float, Field(ge=0)] | None = None
+    show_commands: bool = False
 
     @field_validator("base_url")
     @classmethod

@@ -73,6 +73,7 @@ class Ledger:
         self._answers_before = 0
         self._restores_before = 0
         self._model_calls_before = 0
+        self._proposals_before = 0
         self.guard_acted_at: float | None = None
         """When a guard on the host last acted, as far as this run has taken note of it."""
         self.first_at = 0.0
@@ -225,6 +226,11 @@ class Ledger:
         return self.model_calls[self._model_calls_before :]
 
     @property
+    def proposals_refused_now(self) -> list[ev.ProposalRefused]:
+        """Refused proposals since the run was last taken up."""
+        return self.proposals_refused[self._proposals_before :]
+
+    @property
     def _standing_answers(self) -> list[ev.ApprovalAnswered]:
         return self.answers[self._answers_before :]
 
@@ -241,6 +247,7 @@ class Ledger:
                 self._restores_before, self._relaunches_before = len(self.restores), len(self.relaunches)
                 self._actions_before = len(self.actions)
                 self._model_calls_before = len(self.model_calls)
+                self._proposals_before = len(self.proposals_refused)
                 self.ended = None
                 if allow is not None:
                     self.allow = allow

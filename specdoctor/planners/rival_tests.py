@@ -95,11 +95,32 @@ def _batch(briefing: Briefing) -> list[Move]:
 
 
 def _remedied(briefing: Briefing) -> list[Move]:
-    """Rivals that another launch would undo: would it bring back what no speculation gives? The restarts left count."""
+    """The nearest rival that another launch would undo. The restarts left count."""
+    if briefing.ledger.settings.max_restarts - briefing.ledger.restarts < 2:
+        return []
+    return list(rival_claims(briefing)[:1])
+
+
+def rival_claims(briefing: Briefing) -> list[OpenHypothesis]:
+    """Rivals that another launch would undo, the nearest first, as far as they are not on the list yet.
+
+    Would it bring back what no speculation gives?
+    """
+    return [claim for _, claim in _claims(briefing)]
+
+
+def rivals_tie(briefing: Briefing) -> bool:
+    """Whether the two nearest rivals stand equally near, so that their order says nothing."""
+    near = [rank for rank, _ in _claims(briefing)[:2]]
+    return len(near) == 2 and near[0] == near[1]
+
+
+def _claims(briefing: Briefing) -> list[tuple[int, OpenHypothesis]]:
     ledger = briefing.ledger
     off = ledger.baseline(ledger.settings.concurrency)
-    if off is None or off.throughput is None or ledger.settings.max_restarts - ledger.restarts < 2:
+    if off is None or off.throughput is None:
         return []
+    out: dict[str, tuple[int, OpenHypothesis]] = {}
     for o in sorted(ledger.observed(), key=lambda o: _nearest(o, ledger.settings.concurrency)):
         if o.stance != "suggests" or o.remedy is None or ledger.by_key(f"rival:{o.cause}:{o.check}") is not None:
             continue
@@ -115,8 +136,9 @@ def _remedied(briefing: Briefing) -> list[Move]:
             concurrency=ledger.settings.concurrency,
             value_from=f"without speculation, {off.evidence}",
         )
-        return [_opened(f"rival:{o.cause}:{o.check}", o, prediction)]
-    return []
+        key = f"rival:{o.cause}:{o.check}"
+        out.setdefault(key, (_nearest(o, ledger.settings.concurrency), _opened(key, o, prediction)))
+    return list(out.values())
 
 
 def _nearest(o: Observation, concurrency: int) -> int:

@@ -48,7 +48,9 @@ UNDER_LOAD = ("gpu-state",)
 class RulePlanner:
     """Proposes by fixed rules from what is known; see `propose` for the order."""
 
-    name = "rules"
+    def __init__(self, name: str = "rules") -> None:
+        self.name = name
+        """Under which its remarks stand in the record: a planner that lets the rules go first gives its own."""
 
     def propose(self, briefing: Briefing) -> Sequence[Move]:
         """The next moves: read, list hypotheses, compute, look on, load, restart, put back, finish."""
