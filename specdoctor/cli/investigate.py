@@ -33,6 +33,10 @@ def investigate(
     ] = False,
     max_restarts: opt.MaxRestarts = None,
     max_minutes: opt.MaxMinutes = None,
+    planner: opt.Planner = None,
+    model: opt.Model = None,
+    max_tokens: opt.MaxTokens = None,
+    max_cost: opt.MaxCost = None,
     grace: opt.Grace = None,
     concurrency: opt.Concurrency = None,
     requests: opt.Requests = None,
@@ -83,6 +87,7 @@ def investigate(
       specdoctor investigate --resume 7f3c --allow restart
       specdoctor probe --print | ssh gpu-7 python3 - > facts.json
       specdoctor investigate --from facts.json --symptom "slow"
+      specdoctor investigate eagle-a --planner auto --model qwen3-32b
     """
     given = {
         "symptom": symptom,
@@ -92,6 +97,10 @@ def investigate(
         "dry_run": dry_run,
         "max_restarts": max_restarts,
         "max_minutes": max_minutes,
+        "planner": planner,
+        "model": model,
+        "max_tokens": max_tokens,
+        "max_cost": max_cost,
         "grace": grace,
         "concurrency": concurrency,
         "requests": requests,
@@ -115,6 +124,12 @@ def investigate(
         _refuse_new_settings(given)
         code, _ = resumed(resume, target=target, given=given, accept_new=accept_new_host_key, as_json=json)
     else:
+        from specdoctor.cli.asking import asked_model, profiles_of, said_of
+
+        asking = asked_model(given, profiles_of(targets))
+        if asking:
+            say(said_of(asking))
+        given |= asking
         code, _ = started(target, targets, given=given, accept_new=accept_new_host_key, as_json=json)
     raise typer.Exit(code)
 

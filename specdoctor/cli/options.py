@@ -134,6 +134,46 @@ MaxMinutes = Annotated[
         show_default=False,
     ),
 ]
+Planner = Annotated[
+    Literal["rules", "llm", "auto"] | None,
+    typer.Option(
+        "--planner",
+        metavar="rules|llm|auto",
+        help="Who proposes: rules alone; a language model too, before restarts and the end (llm), or only where the "
+        "rules have no reason to prefer (auto).  [default: rules; auto with --model or a profile named default]",
+        show_default=False,
+    ),
+]
+Model = Annotated[
+    str | None,
+    typer.Option(
+        "--model",
+        metavar="NAME",
+        help="Language model to ask: a profile of specdoctor.toml, or a model's name at OPENAI_BASE_URL with "
+        "OPENAI_API_KEY.",
+        show_default=False,
+    ),
+]
+MaxTokens = Annotated[
+    int | None,
+    typer.Option(
+        "--max-tokens",
+        metavar="N",
+        help="Ask the language model no more after so many tokens, prompts and answers.  [default: 40000]",
+        min=0,
+        show_default=False,
+    ),
+]
+MaxCost = Annotated[
+    float | None,
+    typer.Option(
+        "--max-cost",
+        metavar="AMOUNT",
+        help="Ask no more after so much money; the profile names the prices (price_in, price_out).",
+        min=0.0,
+        show_default=False,
+    ),
+]
 Grace = Annotated[
     float | None,
     typer.Option(

@@ -12,6 +12,7 @@ import platformdirs
 from pydantic import Field, ValidationError, field_validator
 
 from specdoctor.cli.toml_places import TomlPlaces
+from specdoctor.core.endpoint import Endpoint
 from specdoctor.core.errors import UsageError
 from specdoctor.core.faults import Fault, explained, nearest, refusal
 from specdoctor.core.install import OtherInstall
@@ -106,7 +107,10 @@ class Target(Frozen):
 
 
 class TargetsDocument(Frozen):
+    """The whole file; `profiles` are language models that may be asked."""
+
     targets: dict[str, Target] = Field(default_factory=dict)
+    profiles: dict[str, Endpoint] = Field(default_factory=dict)
 
 
 ADDRESSES = "name one: ssh://[user@]host[:port], or local:"
@@ -131,7 +135,12 @@ def default_file() -> Path | None:
 
 
 def read_targets(path: Path) -> dict[str, Target]:
-    """The targets of a file. Raises UsageError with every fault, each with line, key and message."""
+    """The targets of a file. Raises UsageError as read_document."""
+    return {name: _placed(target, name, path.parent) for name, target in read_document(path).targets.items()}
+
+
+def read_document(path: Path) -> TargetsDocument:
+    """The file as it stands. Raises UsageError with every fault, each with line, key and message."""
     try:
         text = path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
@@ -144,10 +153,9 @@ def read_targets(path: Path) -> dict[str, Target]:
         line, column, said = places.of_syntax_error(error)
         raise refusal(str(path), [Fault(line=line, column=column, key="(syntax)", message=said)]) from error
     try:
-        document = TargetsDocument.model_validate(data)
+        return TargetsDocument.model_validate(data)
     except ValidationError as error:
         raise refusal(str(path), _faults(error, places)) from error
-    return {name: _placed(target, name, path.parent) for name, target in document.targets.items()}
 
 
 def _faults(error: ValidationError, places: TomlPlaces) -> list[Fault]:
@@ -163,7 +171,9 @@ def _faults(error: ValidationError, places: TomlPlaces) -> list[Fault]:
 def _known_keys(loc: tuple[str, ...]) -> list[str]:
     """The keys that the table holding `loc` may have."""
     if len(loc) == 1:
-        return ["targets"]
+        return list(TargetsDocument.model_fields)
+    if loc[0] == "profiles":
+        return list(Endpoint.model_fields)
     model = _TABLES.get(loc[2], Target) if len(loc) > 3 else Target
     return [name for name in model.model_fields if name != "name"]
 

@@ -14,7 +14,7 @@ from specdoctor.core import events as ev
 from specdoctor.core.endpoint import Endpoint
 from specdoctor.core.ledger import Ledger
 from specdoctor.core.model import Status
-from specdoctor.core.moves import Move, OpenHypothesis
+from specdoctor.core.moves import Move, OpenHypothesis, Relaunch
 from specdoctor.core.ports import Briefing
 from specdoctor.planners.llm_briefs import briefs, instructions, repair
 from specdoctor.planners.llm_client import BudgetSpent, Message, Said
@@ -67,7 +67,8 @@ class LlmPlanner:
             return "rivals stand equal"
         if ending and _undecided(briefing.ledger):
             return "the rules have nothing more"
-        if self._mode == "llm" and (ending or rival or "relaunch" in kinds):
+        restart = any(isinstance(m, Relaunch) and not _chosen(m, briefing.ledger) for m in moves)
+        if self._mode == "llm" and (ending or rival or restart):
             return "before the rules go on"
         return ""
 
@@ -170,6 +171,11 @@ def _one_restart(moves: Sequence[Move]) -> list[Move]:
         if move.kind == "relaunch":
             break
     return out
+
+
+def _chosen(move: Relaunch, ledger: Ledger) -> bool:
+    """Whether a launch tests a rival: it was chosen when that was put on the list."""
+    return all(ledger.hypotheses[h].key.startswith("rival:") for h in move.hypotheses if h in ledger.hypotheses)
 
 
 def _undecided(ledger: Ledger) -> bool:

@@ -118,22 +118,31 @@ class ProposalFault(Frozen):
     why: str
 
 
+_UNSAID = ("title", "default", "description", "maxLength", "minLength", "pattern", "additionalProperties")
+"""What the schema leaves out to stay short: code checks it all the same, and a refusal says it."""
+
+
 def schema() -> dict[str, JsonValue]:
-    """The JSON schema of an answer, without what only people read."""
+    """The JSON schema of an answer, short."""
     plain = TypeAdapter(list[Proposal]).json_schema()
     definitions: Any = plain.pop("$defs")
     items: Any = plain["items"]
     items.pop("discriminator", None)
     listed = {"type": "array", "minItems": 1, "maxItems": MOST_PROPOSALS, "items": items}
     whole = {"type": "object", "properties": {"proposals": listed}, "required": ["proposals"], "$defs": definitions}
-    shortened: dict[str, JsonValue] = _without(whole, "title", "default", "description")
+    shortened: dict[str, JsonValue] = _short(whole)
     return shortened
 
 
-def _without(part: Any, *names: str) -> Any:
-    if isinstance(part, dict):
-        return {key: _without(value, *names) for key, value in part.items() if key not in names}
-    return [_without(value, *names) for value in part] if isinstance(part, list) else part
+def _short(part: Any) -> Any:
+    if isinstance(part, list):
+        return [_short(item) for item in part]
+    if not isinstance(part, dict):
+        return part
+    either = [option for option in part.get("anyOf", ()) if option != {"type": "null"}]
+    if len(either) == 1:
+        return _short(either[0])
+    return {key: _short(value) for key, value in part.items() if key not in _UNSAID}
 
 
 def read_answer(text: str) -> tuple[list[Proposal], list[ProposalFault]]:

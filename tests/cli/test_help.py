@@ -14,6 +14,7 @@ from typer.main import get_command
 
 from specdoctor import __version__
 from specdoctor.cli.main import app
+from specdoctor.core.endpoint import Endpoint
 from specdoctor.core.events import RunSettings
 from tests.cli.conftest import Command
 
@@ -82,6 +83,7 @@ def test_the_defaults_that_help_names_are_those_of_a_run() -> None:
         "prompts": "mixed",
         "form": settings.form,
         "ssh": settings.ssh_transport,
+        "max_tokens": str(Endpoint.model_fields["max_tokens"].default),
     }
 
 
