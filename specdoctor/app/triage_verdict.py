@@ -39,6 +39,8 @@ def verdict_of(
     if any(_clears(o, symptom, asked_only=asked_only) for o in observations):
         return Verdict.HEALTHY
     served = view.log is not None and view.log.ready_line is not None and view.log.failure is None
+    counted = view.log is None and "accept_length" in facts and "running_requests_max" in facts
+    served = served or counted
     return Verdict.HEALTHY if served and asked_only else Verdict.NOT_ENOUGH_EVIDENCE
 
 

@@ -26,7 +26,7 @@ class AcceptanceTrust:
             claim = f"the accept length is forced to {forced} by an environment variable"
             remedy = Remedy(label="accept length not forced", remove_env=("SGLANG_SIMULATE_ACC_LEN",))
             found.append(self._fault("MEAS-2", claim, source, remedy))
-        if view.effective.get("speculative_draft_load_format") == "dummy":
+        if view.argument("speculative_draft_load_format") == "dummy":
             claim = "the drafter runs with random weights (load format dummy)"
             found.append(
                 self._fault(

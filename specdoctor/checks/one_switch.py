@@ -80,13 +80,15 @@ SWITCHES = (
         r"checkpoint)$|^(?:target(?:_model)?|model)$"
     ), _LENGTH, _lower_precision),
     _Switch("MIS-5", re.compile(r"lora|adapter|fine_?tun"), _LENGTH),
-    _Switch("GRAPH-3", re.compile(r"attention|attn|back_?end|kernel"), _ALL),
+    _Switch("GRAPH-3", re.compile(
+        r"^(?!.*(?:dp_att|attention_dp|attn_dp)).*(?:attention|attn|back_?end|kernel)"
+    ), _ALL),
     _Switch("TRAIN-1", re.compile(
         r"template|prompt_(?:form|format|style|type)|endpoint|"
         r"thinking|reasoning|system_prompt|^format$"
     ), _LENGTH),
     _Switch("CORR-1", re.compile(r"(?:prefix|radix)_?cach|^cache$"), _LENGTH, _switched_on),
-    _Switch("WIRE-5", re.compile(r"disagg|^pd$|dp_?att|attention_dp|^dp(?:_size)?$|deployment|split"), _LENGTH),
+    _Switch("WIRE-5", re.compile(r"disagg|^pd$|dp_?att|attention_dp|attn_dp|^dp(?:_size)?$|deployment|split"), _LENGTH),
     _Switch("WIRE-4", re.compile(r"modalit|image|vision|multimodal"), _LENGTH),
     _Switch("CORR-5", re.compile(r"grammar|json|schema|structured|tools?$"), _LENGTH),
     _Switch("VER-1", re.compile(r"^(?:\w+_)?(?:version|build|release|commit|image_tag|image|wheel)$|"

@@ -13,6 +13,7 @@ from specdoctor.core.material import Row, Table
 from specdoctor.core.ports import Scene
 
 CACHE = re.compile(r"(?:prefix|radix|kv_reuse|block_reuse|mamba)\w*|^cache|cach(?:e|ing)$")
+GRAMMAR = re.compile(r"grammar|json|schema|structured|response_format|guided|tools?(?:_|$)|tool_call")
 OFF = re.compile(r"^(?:off|false|no|0|disabled?|none|-|)$", re.IGNORECASE)
 FAR_BELOW = 0.7
 """Answers of a broken run score at most this share of the others' (named heuristic; public cases: a third)."""
@@ -23,7 +24,7 @@ class QualityPair:
 
     name = "quality-pair"
     summary = "Look in tables of answer quality for runs that are bad only with speculation and prefix cache together."
-    causes = ("CORR-1", "CORR-2", "CORR-3")
+    causes = ("CORR-1", "CORR-2", "CORR-3", "CORR-5")
 
     def judge(self, scene: Scene) -> tuple[Observation, ...]:
         for table in scene.material.tables:
@@ -49,6 +50,13 @@ class QualityPair:
             claim = "the answers are bad without speculation too"
             return (excluded(self.name, "CORR-1", claim, spec_off_bad[0].source, against="CORR-1"),)
         sources = (bad[0].source, *(row.source for row in good))
+        grammar = next((h for h in switches(table) if GRAMMAR.search(plain(h)) and _separates(h, bad, good)), None)
+        if grammar is not None and any(cell(row, grammar) == cell(bad[0], grammar) for row in good):
+            claim = (
+                f"answers are broken in {len(bad)} of {len(scored)} runs: only with speculation and {grammar} "
+                f"'{cell(bad[0], grammar)}' together"
+            )
+            return (proved(self.name, "CORR-5", claim, *sources),)
         caches = [h for h in switches(table) if CACHE.search(plain(h))]
         cured = any(OFF.match(cell(row, h)) for row in good if row.speculative for h in caches)
         state = next((h for h in (*caches, *(switches(table) if cured else ())) if _separates(h, bad, good)), None)

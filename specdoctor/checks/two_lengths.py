@@ -12,7 +12,7 @@ from specdoctor.checks.saying import proved
 from specdoctor.core.hypothesis import Observation
 from specdoctor.core.material import Row
 from specdoctor.core.ports import Scene
-from specdoctor.core.server import Source
+from specdoctor.core.server import ServerView, Source
 
 LINE = re.compile(
     r"Mean acceptance length: (?P<length>\d+\.\d+),.{0,120}?Per-position acceptance rate: (?P<list>[\d., ]*\d)"
@@ -33,7 +33,7 @@ class TwoLengths:
     def judge(self, scene: Scene) -> tuple[Observation, ...]:
         if no_files(scene):
             return no_data(self.name, "MEAS-2", "no files were given to be judged")
-        found = _by_lines(scene) or _by_rows(scene)
+        found = _by_lines(scene) or _by_rows(scene) or _by_logs(scene)
         if found is None:
             return no_data(self.name, "MEAS-2", "no two figures of acceptance in two definitions")
         said, places, same = found
@@ -80,6 +80,34 @@ def _by_rows(scene: Scene) -> tuple[str, tuple[Source, ...], bool] | None:
                 )
                 return said, (old.source, new.source), True
     return None
+
+
+def _by_logs(scene: Scene) -> tuple[str, tuple[Source, ...], bool] | None:
+    """The same of two servers' logs; how many draft tokens there are the older form gives itself."""
+    means = [mean for view in (scene.view, *scene.others) if (mean := _printed(view)) is not None]
+    for one, other in combinations(means, 2):
+        for (length, rate, place), (same, strict, there) in ((one, other), (other, one)):
+            count = round(length / rate) if rate else 0
+            near = abs(length - same) <= LAUNCH_NOISE * length and count > 1
+            rooted = near and abs(rate - length / count) <= ROUNDED / 2
+            if rooted and abs(strict - (same - 1) / (count - 1)) <= ROUNDED / 2 and rate - strict > ROUNDED:
+                said = (
+                    f"one accept length ({length:.2f} and {same:.2f}), two rates: {rate:.2f} is accept length / "
+                    f"{count} draft tokens, {strict:.2f} that of the {count - 1} drafts alone"
+                )
+                return said, (place, there), True
+    return None
+
+
+def _printed(view: ServerView) -> tuple[float, float, Source] | None:
+    """Mean accept length and mean rate as a log prints them, and its first such line."""
+    lines = view.log.decode if view.log is not None else ()
+    seen = [w for w in lines if w.accept_length is not None and w.accept_rate is not None and w.running > 0]
+    if not seen or view.log is None:
+        return None
+    length = sum(w.accept_length or 0.0 for w in seen) / len(seen)
+    rate = sum(w.accept_rate or 0.0 for w in seen) / len(seen)
+    return length, rate, Source(where=view.log.where, line=seen[0].line)
 
 
 def _alike(one: Row, other: Row) -> bool:

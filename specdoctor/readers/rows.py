@@ -29,6 +29,7 @@ _BEFORE = re.compile(r"^before$|^old$|^earlier$")
 _BUCKET = re.compile(r"(\d[\d_.,]*)\s*(k?)\s*(?:-|\u2013|to|\.\.|:)\s*(\d[\d_.,]*|inf|\u221e)\s*(k?)", re.IGNORECASE)
 _OPEN = re.compile(r"(?:>=?|over|above)?\s*(\d+)\s*(k?)\s*\+?$", re.IGNORECASE)
 _TEXT = frozenset({"label", "prompt", "position", ""})
+_SWITCH_WORDS = frozenset({"on", "off", "yes", "no", "true", "false", "enabled", "disabled"})
 _WHOLE = frozenset({"draft_steps", "topk", "draft_tokens"})
 
 
@@ -59,7 +60,7 @@ def _row(where: str, header: tuple[str, ...], columns: Sequence[Column], line: L
             given |= _position(cell)
         elif column.field not in _TEXT:
             given |= _figure(column, cell)
-    if not labels and columns and columns[0].field == "" and line.cells and number_of(line.cells[0]) is None:
+    if not labels and columns and columns[0].field == "" and line.cells and _names(line.cells[0]):
         labels.append(plain(line.cells[0]))
     if "throughput_low_tok_s" in given and "throughput_high_tok_s" in given and "throughput_tok_s" not in given:
         given["throughput_tok_s"] = (given["throughput_low_tok_s"] + given["throughput_high_tok_s"]) / 2
@@ -71,6 +72,11 @@ def _row(where: str, header: tuple[str, ...], columns: Sequence[Column], line: L
         columns=dict(zip(header, (cell.strip() for cell in line.cells), strict=False)),
         **given,
     )
+
+
+def _names(cell: str) -> bool:
+    """Whether a cell under an unknown heading names its row: no number, and no position of that heading's switch."""
+    return number_of(cell) is None and plain(cell).lower() not in _SWITCH_WORDS
 
 
 def _figure(column: Column, cell: str) -> dict[str, Any]:
