@@ -5,9 +5,10 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable
-from typing import TextIO
+from typing import TYPE_CHECKING, TextIO
 
-from specdoctor.core.operations import Progress
+if TYPE_CHECKING:
+    from specdoctor.core.operations import Progress
 
 QUIET_S = 2.0
 """A block that is shorter says nothing of itself."""

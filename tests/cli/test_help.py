@@ -43,6 +43,13 @@ def test_help_answers_at_once() -> None:
     assert min(took) < HELP_LIMIT_S, took
 
 
+def test_help_imports_nothing_heavy() -> None:
+    code = "import sys; import specdoctor.cli.main; print(*sorted({n.split('.')[0] for n in sys.modules}))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
+    heavy = {"pydantic", "numpy", "rich", "paramiko", "langgraph", "openai", "sqlite_utils", "jinja2", "ruamel"}
+    assert heavy.isdisjoint(done.stdout.split())
+
+
 def test_every_command_is_listed(specdoctor: Command) -> None:
     shown = specdoctor("--help")
     assert shown.exit_code == 0
