@@ -386,12 +386,13 @@ def earlier_tune(store: MirroredStore, operations: Operations, settings: RunSett
 
 def triaged(texts: Mapping[str, str], *, symptom: str, problems: Mapping[str, str] | None = None) -> TriageDocument:
     """Files judged by every engine, reader and check there is. `problems`: what was not read, or in part, and why."""
-    from specdoctor.app.triage import triage
+    from specdoctor.app.triage import TriageDocument, triage
+    from specdoctor.app.triage_secrets import secrets_of, without_secrets
     from specdoctor.readers.every import material_of
     from specdoctor.readers.pieces import pieces_of
 
     pieces, behind = pieces_of(texts)
-    return triage(
+    found = triage(
         texts,
         engines=all_engines(),
         checks=all_checks(),
@@ -400,6 +401,8 @@ def triaged(texts: Mapping[str, str], *, symptom: str, problems: Mapping[str, st
         behind=behind,
         symptom=symptom,
     )
+    shown = without_secrets(found.model_dump(mode="json", by_alias=True), secrets_of(pieces))
+    return TriageDocument.model_validate(shown)
 
 
 def model_files(host: Host, path: str, *, label: str) -> ModelFiles:

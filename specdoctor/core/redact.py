@@ -27,6 +27,11 @@ _JSON = re.compile(
 )
 _URL = re.compile(r"(\b[a-z][a-z0-9+.-]*://)[^\s/@:]+:[^\s/@]+@", re.IGNORECASE)
 _BEARER = re.compile(r"(\bBearer\s+)[A-Za-z0-9._~+/=-]{6,}")
+_PROSE = re.compile(
+    rf"(\b(?:{_WORDS}|token)\s*[:=]\s*)(?!Bearer\b)(?=[^\s\"',;]*[A-Za-z])([A-Za-z0-9._~+/-]{{6,}})(?![\w(])",
+    re.IGNORECASE,
+)
+"""A secret in somebody's sentence ("api_key: abc123"); numbers alone, quoted values and calls are left."""
 _KNOWN_SHAPE = re.compile(
     r"\b(?:sk-[A-Za-z0-9_-]{16,}|hf_[A-Za-z0-9]{16,}|gh[pousr]_[A-Za-z0-9]{20,}|AKIA[0-9A-Z]{16})\b"
 )
@@ -59,6 +64,7 @@ def redact(text: str, *, known: Iterable[str] = ()) -> str:
     text = _JSON.sub(rf"\1\2{MASK}\4", text)
     text = _URL.sub(rf"\1{MASK}@", text)
     text = _BEARER.sub(rf"\1{MASK}", text)
+    text = _PROSE.sub(rf"\1{MASK}", text)
     return _KNOWN_SHAPE.sub(MASK, text)
 
 

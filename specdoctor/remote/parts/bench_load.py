@@ -289,8 +289,9 @@ def measure(bench: Bench, params: Dict[str, Any]) -> Dict[str, Any]:
     before = spec_metrics(bench.server) if bench.reason is None else None
     start, cpu = log_size(plan["log_path"]), time.process_time()
     record["started_at"], begun = time.time(), time.monotonic()
+    seen: List[Any] = []
     if bench.reason is None:
-        look = threading.Thread(target=lambda: record.update(gpus=under_load(begun)), daemon=True)
+        look = threading.Thread(target=lambda: seen.append(under_load(begun)), daemon=True)
         look.start()
         record["requests"] = bench.stage("measure", int(plan["requests"]))
     record["ended_at"], record["wall_s"] = time.time(), time.monotonic() - begun
@@ -304,4 +305,5 @@ def measure(bench: Bench, params: Dict[str, Any]) -> Dict[str, Any]:
     if plan["own_command"] and bench.reason is None:
         record.update(bench.own_command(float(params["own_limit_s"])))
     record["stopped"] = bench.reason
-    return record
+    # A table that comes after this is not waited for: the thread never touches the record itself.
+    return dict(record, gpus=seen[0]) if seen else record
