@@ -182,7 +182,8 @@ def _not_known(ledger: Ledger, missing: tuple[str, ...], causes: tuple[ev.CauseN
             told = [f"{names}; would tell: {tells}", *told]
         if told:
             parts.append(f"{words}: {'; or '.join(told)}")
-    return " | ".join(parts) if parts else "; ".join(missing[:2])
+    refused = [text for text in missing if text.startswith("not done: ")]
+    return " | ".join([*parts, *refused[-1:]]) if parts else "; ".join(missing[:2])
 
 
 def _length_words(ledger: Ledger) -> str:
