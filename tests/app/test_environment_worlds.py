@@ -8,6 +8,8 @@ from specdoctor.core.model import Role, Status
 from specdoctor.render.json_run import run_document
 from tests.app.investigating import simulated
 
+pytestmark = pytest.mark.slow
+
 
 def test_noise_is_told_by_what_the_design_can_show_and_never_as_a_cause() -> None:
     run, _ = simulated("healthy-noisy")

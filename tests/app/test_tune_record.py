@@ -21,6 +21,8 @@ from specdoctor.planners.tuning import TunePlanner
 from tests.app.investigating import MemoryStore, run_of
 from tests.app.test_tune import PAYS, searched
 
+pytestmark = pytest.mark.slow
+
 
 class Held(SimulatedHost):
     """A host whose server another run holds."""

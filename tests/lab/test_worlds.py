@@ -10,6 +10,8 @@ from specdoctor.lab.physics import StepTimes
 from specdoctor.lab.world import Model, World
 from tests.lab.engine_bench import TREE_FLAGS, Run, closed_loop, launched
 
+pytestmark = pytest.mark.slow
+
 KIMI = World.from_yaml("kimi-k2.5-eagle3")
 OVERRIDE = World.from_yaml("override-is-the-cause")
 STEPS, TOKENS = "--speculative-num-steps", "--speculative-num-draft-tokens"
