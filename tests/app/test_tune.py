@@ -49,6 +49,7 @@ def outcome(run: Run) -> TuneOutcome:
     return outcome_of(run.store, run.id, engines=all_engines())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [NEVER_PAYS, PAYS])
 def test_the_server_is_put_back_and_the_budget_is_kept(seed: int) -> None:
     run = searched(seed)
