@@ -18,6 +18,9 @@ ENGINE ?= llamacpp
 
 PIP := PIP_DISABLE_PIP_VERSION_CHECK=1 $(PY) -m pip --quiet --no-input --no-cache-dir
 
+# The tests start hundreds of Pythons, each of which would compile everything anew.
+unexport PYTHONDONTWRITEBYTECODE
+
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:

@@ -7,6 +7,7 @@ only `truth` does, and nothing but scorers and tests reads it. `docs/lab.md` exp
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal, Self
 
@@ -295,12 +296,12 @@ def _read(source: Path, seen: tuple[Path, ...] = ()) -> dict[str, Any]:
             f"{source}: {error.strerror}", tried=f"read {source}", next_step="give the path of a world file"
         ) from error
     try:
-        data = YAML(typ="safe").load(content.decode("utf-8-sig"))
+        data = _parsed(content)
     except (YAMLError, ValueError, RecursionError) as error:
         raise _no_world(source, content) from error
     if not isinstance(data, dict):
         raise WorldError(f"{source}: a world is a mapping", next_step=FORMAT)
-    base = data.pop("like", None)
+    base, data = data.get("like"), {key: value for key, value in data.items() if key != "like"}
     if base is None:
         return data
     other = _locate(base if not str(base).endswith((".yaml", ".yml")) else source.parent / str(base))
@@ -308,6 +309,12 @@ def _read(source: Path, seen: tuple[Path, ...] = ()) -> dict[str, Any]:
         raise WorldError(f"{source}: like: the worlds {[p.stem for p in (*seen, source)]} are like each other")
     merged: dict[str, Any] = _over(_read(other, (*seen, source)), data)
     return merged
+
+
+@lru_cache(maxsize=64)
+def _parsed(content: bytes) -> Any:
+    """What the YAML says, not to be changed: many worlds are like one that is read for each of them."""
+    return YAML(typ="safe").load(content.decode("utf-8-sig"))
 
 
 def _over(below: Any, above: Any, key: str = "") -> Any:

@@ -120,11 +120,7 @@ def test_unmarked_after_it():
 """
 
 
-WITHOUT = [
-    each
-    for name in ("cacheprovider", "xdist", "hypothesispytest", "anyio", "langsmith_plugin")
-    for each in ("-p", f"no:{name}")
-]
+WITHOUT = [each for name in ("cacheprovider", "xdist", "hypothesispytest") for each in ("-p", f"no:{name}")]
 
 
 @pytest.mark.parametrize(

@@ -28,12 +28,11 @@ SHARED_PLACES = ("/run/lock", "/dev/shm", "/tmp")
 def pythons() -> list[str]:
     """This Python, and the oldest other one from 3.6 on that is installed here."""
     candidates = [shutil.which(f"python3.{minor}") for minor in range(6, 11)]
+    candidates = [found for found in candidates if found and "/shims/" not in found]
     candidates += [str(path) for path in sorted(REAL_HOME.glob(".pyenv/versions/3.[6-9].*/bin/python"))]
     for candidate in candidates:
-        if (
-            candidate
-            and subprocess.run([candidate, "-c", "import ssl"], check=False, capture_output=True).returncode == 0
-        ):
+        tried = [candidate, "-S", "-c", "import _ssl"]
+        if subprocess.run(tried, check=False, capture_output=True).returncode == 0:
             return [candidate, sys.executable]
     return [sys.executable]
 
