@@ -16,6 +16,7 @@ from specdoctor.app.measuring import decode_time_s, measure
 from specdoctor.app.prompts import built_in, chat_template, from_file, of_categories, rendered
 from specdoctor.core.errors import TargetError
 from specdoctor.core.estimate import Estimate
+from specdoctor.core.input_file import is_there
 from specdoctor.core.measurement import BenchPlan, BenchRecord, Measurement, RequestRecord
 from specdoctor.core.model import Frozen
 from specdoctor.core.operations import OnProgress, Operations
@@ -95,7 +96,7 @@ class Side:
         assert view.ref is not None
         chosen = Path(settings.prompts)
         prompts = of_categories(
-            from_file(chosen) if chosen.is_file() else built_in(settings.prompts), settings.categories
+            from_file(chosen) if is_there(chosen) else built_in(settings.prompts), settings.categories
         )
         if settings.form == "generate":
             prompts = rendered(prompts, chat_template(self.scene.facts, view.model_path))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from specdoctor.app.local_weights import mapped
 from specdoctor.core.errors import CheckpointError
+from specdoctor.core.input_file import open_input
 from specdoctor.drafter.safetensors import PREFIX_BYTES, header_length, parse_header
 
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ def _arrays(path: Path) -> dict[str, Any]:
         from specdoctor.drafter.dumps.torch_file import torch_arrays
 
         try:
-            with path.open("rb") as file:
+            with open_input(path, pipes=False) as file:
                 return torch_arrays(file, str(path))
         except OSError as error:
             raise CheckpointError(f"{path}: cannot be read: {error}", next_step="check its rights") from error

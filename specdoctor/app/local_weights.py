@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from specdoctor.app.checkpoint_reading import read_drafter
 from specdoctor.app.model_files import ModelFiles
 from specdoctor.core.errors import CheckpointError
+from specdoctor.core.input_file import open_input
 from specdoctor.drafter.checkpoint import Checkpoint
 from specdoctor.drafter.safetensors import PREFIX_BYTES
 
@@ -22,7 +23,7 @@ Wanted = Callable[[str], bool]
 def mapped(path: Path) -> memoryview:
     """A file's bytes without reading them. Raises CheckpointError when it cannot be opened or is empty."""
     try:
-        with path.open("rb") as file:
+        with open_input(path, pipes=False) as file:
             return memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
     except (OSError, ValueError) as error:
         raise CheckpointError(f"{path}: cannot be read: {error}", next_step="check the path and its rights") from error

@@ -12,6 +12,7 @@ from pydantic import JsonValue
 
 from specdoctor.core.errors import UsageError
 from specdoctor.core.facts import Facts
+from specdoctor.core.input_file import read_input
 from specdoctor.core.measurement import Prompt, PromptSet
 
 _CHAT = (
@@ -51,6 +52,8 @@ _LONG = tuple(
         "Read this ledger and sum up what it tells of the goods and of the months.",
     )
 )
+
+LARGEST_BYTES = 256 << 20
 
 IN_TEMPLATE = "in the model's chat template"
 """How the name of a set ends whose prompts were rendered."""
@@ -93,9 +96,10 @@ def from_file(path: Path) -> PromptSet:
     optional `category`. Raises UsageError naming file, line (or place in the list) and key.
     """
     try:
-        text = path.read_text(encoding="utf-8")
+        text = read_input(path, limit=LARGEST_BYTES, pipes=False).decode("utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"cannot read prompts from {path}: {error}", next_step="give a readable UTF-8 file") from error
+        said = (error.strerror or str(error)) if isinstance(error, OSError) else f"it is no UTF-8 text: {error}"
+        raise UsageError(f"cannot read prompts from {path}: {said}", next_step="give a readable UTF-8 file") from error
     return from_text(str(path), text)
 
 

@@ -11,10 +11,12 @@ from specdoctor.cli import options as opt
 from specdoctor.cli.output import print_json, print_text, width
 from specdoctor.cli.review import history_of
 from specdoctor.core.errors import EXIT_INCONCLUSIVE, EXIT_OK, UsageError
+from specdoctor.core.input_file import is_there, read_input
 
 if TYPE_CHECKING:
     from specdoctor.analysis.attribution import Arm
 
+LARGEST_BYTES = 256 << 20
 _SIDE_HELP = (
     "RUN or RUN:M2 (a measurement or its evidence), a transcript folder, or a result of sglang.bench_serving or vllm "
     "bench serve."
@@ -56,11 +58,11 @@ def _side(word: str) -> Arm:
     from specdoctor.core.ledger import fold
 
     path = Path(word)
-    if path.is_file() and path.name != "events.jsonl":
+    if is_there(path) and not path.is_dir() and path.name != "events.jsonl":
         try:
-            return arm_of_file(path.read_text(encoding="utf-8", errors="replace"), path.name)
+            return arm_of_file(read_input(path, limit=LARGEST_BYTES).decode("utf-8", errors="replace"), path.name)
         except OSError as failure:
             raise UsageError(f"{word}: {failure.strerror}", next_step="check the path") from failure
-    run, _, measurement = (word, "", "") if path.exists() else word.partition(":")
+    run, _, measurement = (word, "", "") if is_there(path) else word.partition(":")
     history, _ = history_of(run)
     return arm_of_run(fold(history), measurement or None)

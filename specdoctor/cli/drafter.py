@@ -14,6 +14,7 @@ from specdoctor.cli.drafter_eval import evaluate
 from specdoctor.cli.drafter_export import export
 from specdoctor.cli.output import print_json, print_text, width
 from specdoctor.core.errors import EXIT_OK, UsageError
+from specdoctor.core.input_file import open_input
 
 if TYPE_CHECKING:
     from specdoctor.analysis.offline_online import OfflineOnline, SameQuantity, Served
@@ -118,8 +119,8 @@ def _trained(typed: str | None, log: Path | None) -> tuple[Sequence[float], str]
         return _rates("--trained", typed), "as typed, taken as conditional acceptance by step"
     place = log or Path()
     try:
-        with place.open("rb") as file:
-            text = file.read(LARGEST_LOG).decode("utf-8", errors="replace")
+        with open_input(place) as file:
+            text = (file.read(LARGEST_LOG) or b"").decode("utf-8", errors="replace")
     except OSError as error:
         raise UsageError(f"{place}: cannot be read: {error.strerror}", next_step="check --training-log") from error
     found = read_trainer_log(text)

@@ -12,6 +12,7 @@ import typer
 from specdoctor.cli import options as opt
 from specdoctor.cli.output import print_json, print_text, width
 from specdoctor.core.errors import UsageError
+from specdoctor.core.input_file import read_input
 
 if TYPE_CHECKING:
     from specdoctor.app.drafter_alone import AsTrained, EvalDocument, Fed
@@ -183,12 +184,9 @@ def evaluate(
 
 def _text(path: str, limit: int) -> str:
     try:
-        with Path(path).open("rb") as file:
-            raw = file.read(limit + 1)
+        raw = read_input(path, limit=limit)
     except OSError as error:
         raise UsageError(f"{path}: cannot be read: {error.strerror}", next_step="check --training") from error
-    if len(raw) > limit:
-        raise UsageError(f"{path}: more than {limit} bytes, no training record is", next_step="check --training")
     return raw.decode("utf-8", errors="replace")
 
 

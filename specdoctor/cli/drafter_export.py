@@ -11,6 +11,7 @@ import typer
 from specdoctor.cli import options as opt
 from specdoctor.cli.output import print_json, print_product, print_text, say
 from specdoctor.core.errors import ApprovalNeeded, UsageError
+from specdoctor.core.input_file import read_input
 
 if TYPE_CHECKING:
     from specdoctor.operations.exporting import ExportOrder
@@ -144,12 +145,9 @@ def _asked(order: ExportOrder) -> str:
 
 def _prompts(path: Path) -> tuple[str | tuple[int, ...], ...]:
     try:
-        with path.open("rb") as file:
-            raw = file.read(LARGEST_PROMPTS + 1)
+        raw = read_input(path, limit=LARGEST_PROMPTS)
     except OSError as error:
         raise UsageError(f"{path}: cannot be read: {error.strerror}", next_step="check --prompts") from error
-    if len(raw) > LARGEST_PROMPTS:
-        raise UsageError(f"{path}: more than {LARGEST_PROMPTS} bytes", next_step="a few dozen prompts are enough")
     text = raw.decode("utf-8", errors="replace")
     if not text.lstrip().startswith("["):
         found: list[object] = [line for line in text.splitlines() if line.strip()]

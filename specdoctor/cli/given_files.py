@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import os
+import stat
 import sys
-import tarfile
-import zipfile
 import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import IO
 
-from specdoctor.cli.text_files import GivenText, NotText, chunks_of, read_text, text_of
+from specdoctor.cli.archives import SUFFIXES, UNREADABLE, TooMuch, members_of
+from specdoctor.cli.text_files import LARGEST_BYTES, GivenText, NotText, chunks_of, read_text, text_of
 from specdoctor.core.errors import UsageError
+from specdoctor.core.input_file import is_there, kind_refused
 
 STDIN = "-"
 PASTED = "stdin"
@@ -21,7 +23,8 @@ MOST_FILES = 2000
 MOST_KEPT_CHARS = 512 << 20
 """Of all texts together; further ones are named and not read."""
 SHOWN = 3
-_ARCHIVES = (".zip", ".tar", ".tar.gz", ".tgz", ".tar.xz", ".txz", ".tar.bz2")
+MOST_SEEN = 20_000
+"""Names of a folder that are looked at."""
 
 
 @dataclass
@@ -51,18 +54,20 @@ def read_given(paths: list[Path]) -> Given:
     Raises UsageError for a path that is not there, or when no text is found.
     """
     given = Given()
-    base, files = _listed([path for path in paths if str(path) != STDIN])
+    named = [path for path in paths if str(path) != STDIN]
+    base = _base_of(named)
+    files = dict.fromkeys(file for path in named for file in _below(path, base, given))
     if any(str(path) == STDIN for path in paths):
         _take(given, PASTED, partial(_read_open, sys.stdin.buffer))
     for path in files:
-        name = path.relative_to(base).as_posix() if path.is_relative_to(base) else path.as_posix()
+        name = _name(path, base)
         if given.full():
             given.problems[name] = f"is left out: more than {MOST_FILES} files were given"
-        elif path.name.lower().endswith(_ARCHIVES):
+        elif path.name.lower().endswith(SUFFIXES):
             prefix = "" if len(files) == 1 else f"{name}/"
             _take_archive(given, path, prefix)
         else:
-            _take(given, name, partial(read_text, path))
+            _take(given, name, partial(read_text, path), named=path in named)
     if not given.texts:
         shown = [f"{name} {why}" for name, why in given.problems.items()]
         more = f"; and {len(shown) - SHOWN} more" if shown[SHOWN:] else ""
@@ -77,64 +82,85 @@ def _read_open(file: IO[bytes]) -> GivenText:
     return text_of(chunks_of(file))
 
 
-def _take(given: Given, name: str, read: Callable[[], GivenText]) -> None:
+def _take(given: Given, name: str, read: Callable[[], GivenText], *, named: bool = False) -> None:
+    """One text, or why it is none. Raises UsageError for what was `named` itself and cannot be opened."""
     try:
         given.add(name, read())
     except NotText as why:
         given.problems[name] = str(why)
+    except UsageError as failure:
+        if named:
+            raise
+        given.problems[name] = f"cannot be read: {failure.message.rsplit(': ', 1)[-1]}"
 
 
-def _listed(paths: list[Path]) -> tuple[Path, list[Path]]:
-    """The folder that names are relative to, and every file below the paths."""
+def _base_of(paths: list[Path]) -> Path:
+    """The folder that names are relative to. Raises UsageError for a path that is not there."""
     for path in paths:
-        if not path.exists():
+        if not is_there(path):
             raise UsageError(f"there is no {path}", next_step="give a server log, or a folder that holds one")
     folders = [path if path.is_dir() else path.parent for path in paths]
-    base = folders[0] if folders and all(folder == folders[0] for folder in folders) else Path.cwd()
-    files = [file for path in paths for file in (sorted(path.rglob("*")) if path.is_dir() else [path])]
-    return base, [file for file in dict.fromkeys(files) if file.is_file()]
+    return folders[0] if folders and all(folder == folders[0] for folder in folders) else Path.cwd()
+
+
+def _name(path: Path, base: Path) -> str:
+    return path.relative_to(base).as_posix() if path.is_relative_to(base) else path.as_posix()
+
+
+def _below(path: Path, base: Path, given: Given) -> Iterator[Path]:
+    """A file itself, or the files of a folder; what of it is no file, or a link that leads out of it, is a problem."""
+    if not path.is_dir():
+        yield path
+        return
+    whole = path.resolve()
+    seen = 0
+    for folder, folders, names in os.walk(path):
+        folders.sort()
+        linked = [name for name in folders if Path(folder, name).is_symlink()]
+        for name in sorted([*names, *linked]):
+            seen += 1
+            if seen > MOST_SEEN:
+                given.problems[_name(path, base)] = f"holds more than {MOST_SEEN} names: the rest is left out"
+                return
+            file = Path(folder, name)
+            why = _why_not(file, whole)
+            if not why:
+                yield file
+            elif not given.full():
+                given.problems[_name(file, base)] = why
+
+
+def _why_not(file: Path, whole: Path) -> str:
+    """Why a name in a folder is not read, as the end of a sentence; "" for a file."""
+    try:
+        if file.is_symlink() and not file.resolve().is_relative_to(whole):
+            return f"is a link that leads out of the folder: not followed; give {file.resolve()} itself if it is meant"
+        found = file.stat()
+    except (OSError, RuntimeError):
+        return "is a link that leads nowhere" if file.is_symlink() else "cannot be looked at"
+    if stat.S_ISDIR(found.st_mode):
+        return "is a link to a folder: not followed"
+    if stat.S_ISFIFO(found.st_mode):
+        return "is a pipe: of a folder only files are read"
+    return kind_refused(found.st_mode, found.st_rdev).replace("it is", "is", 1)
 
 
 def _take_archive(given: Given, path: Path, prefix: str) -> None:
-    """The files of an archive by their names in it; nothing is written anywhere, and no link is followed."""
+    """The files of an archive by their names in it; what is not read of it is named."""
     seen = 0
+    name = prefix.rstrip("/") or path.name
     try:
-        members = _zip_members(path) if zipfile.is_zipfile(path) else _tar_members(path)
-        for name, file in members:
+        for member in members_of(path):
             seen += 1
-            if seen > MOST_FILES:
-                given.problems[path.name] = f"holds more than {MOST_FILES} files: the rest is left out"
+            if seen > MOST_FILES or given.full():
+                given.problems[name] = f"holds more than {MOST_FILES} files: the rest is left out"
                 return
-            _take(given, prefix + inner_name(name), partial(_read_open, file))
-    except (
-        OSError,
-        EOFError,
-        zlib.error,
-        tarfile.TarError,
-        zipfile.BadZipFile,
-        RuntimeError,
-        NotImplementedError,
-    ) as why:
-        given.problems[path.name] = f"is an archive that cannot be read to its end ({type(why).__name__}: {why})"
-
-
-def inner_name(name: str) -> str:
-    """A name within an archive that leads nowhere out of it."""
-    parts = [part for part in PurePosixPath(name.replace("\\", "/")).parts if part not in ("/", "..", ".")]
-    return "/".join(parts) or "file"
-
-
-def _zip_members(path: Path) -> Iterator[tuple[str, IO[bytes]]]:
-    with zipfile.ZipFile(path) as archive:
-        for member in archive.infolist():
-            if not member.is_dir():
-                with archive.open(member) as file:
-                    yield member.filename, file
-
-
-def _tar_members(path: Path) -> Iterator[tuple[str, IO[bytes]]]:
-    with tarfile.open(path, mode="r|*") as archive:
-        for member in archive:
-            file = archive.extractfile(member) if member.isfile() else None
-            if file is not None:
-                yield member.name, file
+            if member.file is None:
+                given.problems[prefix + member.name] = member.refused
+            else:
+                _take(given, prefix + member.name, partial(_read_open, member.file))
+    except TooMuch:
+        given.problems[name] = f"unpacks to more than {LARGEST_BYTES >> 20} MiB: the rest of it is left out"
+    except (*UNREADABLE, zlib.error) as why:
+        said = why.strerror if isinstance(why, OSError) and why.strerror else f"{type(why).__name__}: {why}"
+        given.problems[name] = f"is an archive that cannot be read to its end ({said})"

@@ -8,6 +8,7 @@ from typing import NamedTuple
 import specdoctor
 from specdoctor.core.errors import UsageError
 from specdoctor.core.faults import unknown_word
+from specdoctor.core.input_file import is_there
 
 FOLDER = "playbooks"
 
@@ -46,7 +47,7 @@ def all_playbooks() -> tuple[PlaybookFile, ...]:
 def playbook_path(name_or_path: str) -> Path:
     """A playbook by name or path. Raises UsageError with the nearest name."""
     given = Path(name_or_path)
-    if given.is_file():
+    if is_there(given):
         return given
     known = {p.name: p.path for p in all_playbooks()}
     if name_or_path in known:

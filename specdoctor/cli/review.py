@@ -10,7 +10,8 @@ import typer
 from specdoctor.cli import completing
 from specdoctor.cli import options as opt
 from specdoctor.cli.output import print_json, print_text, say, width
-from specdoctor.core.errors import StoreError
+from specdoctor.core.errors import StoreError, UsageError
+from specdoctor.core.input_file import is_there
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -65,12 +66,20 @@ def review(
 
 def history_of(run: str) -> tuple[list[Event], Callable[[str], bytes]]:
     """A run's events and a reader of its artefacts, from a transcript on disk or from the run database."""
+    if not run.strip():
+        raise UsageError("the run is empty", next_step="specdoctor runs  lists those there are")
     path = Path(run)
-    if path.exists():
+    if is_there(path):
         from specdoctor.store.transcript import read_artefact, read_transcript
 
         folder = path if path.is_dir() else path.parent
-        return read_transcript(path), lambda name: read_artefact(folder, name)
+        history = read_transcript(path)
+        if not history or history[0].kind != "run.started":
+            raise StoreError(
+                f"{run}: no transcript: it does not begin with the start of a run",
+                next_step="give the folder of a transcript, or the id of a run (specdoctor runs lists them)",
+            )
+        return history, lambda name: read_artefact(folder, name)
     from specdoctor import assembly
 
     store = assembly.open_store()

@@ -9,6 +9,7 @@ from specdoctor.cli.targets import Target
 from specdoctor.core.errors import UsageError
 from specdoctor.core.events import RunSettings
 from specdoctor.core.faults import unknown_word
+from specdoctor.core.input_file import is_there
 from specdoctor.core.model import Risk
 
 _RECALL = 'write for example: --recall "baseline=89 spec=94" --recalled-at "before 25 Feb"'
@@ -84,8 +85,11 @@ def _first(*values: Any) -> Any:
 
 
 def _whole(path: Any) -> str | None:
-    """An absolute path, so that a run can be resumed from another folder."""
-    return str(Path(path).expanduser().resolve()) if path is not None else None
+    """An absolute path, so that a run can be resumed from another folder; a shell's `<(command)` keeps its name."""
+    if path is None:
+        return None
+    given = Path(path).expanduser()
+    return str(given.absolute() if given.is_fifo() else given.resolve())
 
 
 def checked_prompts(wanted: str | None) -> str | None:
@@ -94,7 +98,7 @@ def checked_prompts(wanted: str | None) -> str | None:
         return None
     from specdoctor.app.prompts import built_in, from_file
 
-    if Path(wanted).is_file():
+    if is_there(wanted):
         from_file(Path(wanted))
         return str(Path(wanted).resolve())
     built_in(wanted)

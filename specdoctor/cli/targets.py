@@ -15,6 +15,7 @@ from specdoctor.cli.toml_places import TomlPlaces
 from specdoctor.core.endpoint import Endpoint
 from specdoctor.core.errors import UsageError
 from specdoctor.core.faults import Fault, explained, nearest, refusal
+from specdoctor.core.input_file import read_input
 from specdoctor.core.install import OtherInstall
 from specdoctor.core.model import Frozen
 from specdoctor.core.reach import SshTransport
@@ -22,6 +23,7 @@ from specdoctor.core.server import LifecycleCommands
 from specdoctor.core.via import parse_via
 
 FILE_NAME = "specdoctor.toml"
+LARGEST_BYTES = 8 << 20
 Words = tuple[str, ...]
 
 
@@ -142,7 +144,7 @@ def read_targets(path: Path) -> dict[str, Target]:
 def read_document(path: Path) -> TargetsDocument:
     """The file as it stands. Raises UsageError with every fault, each with line, key and message."""
     try:
-        text = path.read_text(encoding="utf-8-sig")
+        text = read_input(path, limit=LARGEST_BYTES, pipes=False).decode("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         said = (error.strerror or str(error)) if isinstance(error, OSError) else "it is no UTF-8 text"
         raise UsageError(f"cannot read {path}: {said}", next_step="name a readable TOML file with --targets") from error

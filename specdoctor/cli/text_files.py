@@ -11,8 +11,9 @@ from itertools import chain
 from pathlib import Path
 from typing import IO, NamedTuple
 
-from specdoctor.cli.long_logs import CHUNK_BYTES, gathered
+from specdoctor.cli.long_logs import CHUNK_BYTES, WHOLE_BYTES, gathered
 from specdoctor.core.errors import UsageError
+from specdoctor.core.input_file import open_input
 
 LARGEST_BYTES = 4 << 30
 """A text is read up to here, whatever it was packed into."""
@@ -44,10 +45,10 @@ def read_text(path: Path) -> GivenText:
     Raises NotText for what is empty, binary or too large, UsageError for what cannot be read.
     """
     try:
-        with path.open("rb") as file:
-            head = file.read(len(_ZSTD))
+        with open_input(path) as file:
+            head = file.read(len(_ZSTD)) or b""
             if head == _ZSTD:
-                return text_of(_unpacked_zstd(path))
+                return text_of(_unpacked_zstd(path) if file.seekable() else iter((head,)))
             return text_of(chain((head,), chunks_of(file)))
     except OSError as error:
         raise UsageError(f"cannot read {path}: {error.strerror}", next_step="check the rights on it") from error
@@ -70,9 +71,9 @@ def text_of(chunks: Iterable[bytes]) -> GivenText:
     while len(first) < len(_ZSTD) and (more := next(feed, b"")):
         first += more
     if first.startswith(_ZSTD):
-        raise NotText("is packed with zstd inside an archive; unpack it first (zstd -d)")
+        raise NotText("is packed with zstd inside an archive or a pipe; unpack it first (zstd -d)")
     pieces = chain((first,), feed)
-    found = gathered(_unpacked_gzip(pieces) if first.startswith(_GZIP) else pieces)
+    found = gathered(_sniffed(_unpacked_gzip(pieces) if first.startswith(_GZIP) else pieces))
     content = found.text.lstrip(b"\0")
     if not content:
         raise NotText("is empty")
@@ -130,6 +131,18 @@ def _unpacked_zstd(path: Path) -> Iterator[bytes]:
             yield from chunks_of(running.stdout)
         if running.wait(_ZSTD_WAIT_S) != 0:
             raise NotText("is compressed and damaged")
+
+
+def _sniffed(chunks: Iterable[bytes]) -> Iterator[bytes]:
+    """The same pieces; what is seen to be no text is not read to its end. Raises NotText."""
+    total = 0
+    for chunk in chunks:
+        before, total = total, total + len(chunk)
+        if before <= WHOLE_BYTES < total:
+            sample = chunk[-_SAMPLE:].replace(b"\0", b"").decode("utf-8", errors="replace")
+            if _strange(sample) > _STRANGE:
+                raise NotText("is no text")
+        yield chunk
 
 
 def _strange(text: str) -> float:

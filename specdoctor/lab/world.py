@@ -17,6 +17,7 @@ from ruamel.yaml.error import YAMLError
 
 from specdoctor.core.errors import UsageError
 from specdoctor.core.faults import Fault, explained, nearest, refusal
+from specdoctor.core.input_file import is_there, read_input
 from specdoctor.core.model import Frozen, Role, Verdict
 from specdoctor.core.yaml_places import parse_yaml
 from specdoctor.lab.world_keeper import Keeper, PlainKeeper
@@ -58,6 +59,7 @@ __all__ = [
 ]
 
 
+LARGEST_BYTES = 8 << 20
 FORMAT = "specdoctor lab schema  prints the format; docs/lab.md explains it"
 
 
@@ -290,7 +292,7 @@ class World(Frozen):
 def _read(source: Path, seen: tuple[Path, ...] = ()) -> dict[str, Any]:
     """The file's mapping, over that of the world that it is `like`. Raises WorldError."""
     try:
-        content = source.read_bytes()
+        content = read_input(source, limit=LARGEST_BYTES, pipes=False)
     except OSError as error:
         raise WorldError(
             f"{source}: {error.strerror}", tried=f"read {source}", next_step="give the path of a world file"
@@ -334,7 +336,7 @@ def _have_ids(value: Any) -> bool:
 
 def _locate(path: str | Path) -> Path:
     given = Path(path)
-    if given.suffix in {".yaml", ".yml"} or given.exists():
+    if given.suffix in {".yaml", ".yml"} or is_there(given):
         return given
     if str(path) not in builtin_worlds():
         raise WorldError(
@@ -347,7 +349,7 @@ def _locate(path: str | Path) -> Path:
 
 def _faults(source: Path, error: ValidationError) -> WorldError:
     """Every fault with its place; one in what the world is `like` has the place of what is around it here."""
-    file = parse_yaml(source, source.read_bytes())
+    file = parse_yaml(source, read_input(source, limit=LARGEST_BYTES, pipes=False))
     faults = []
     for item in error.errors(include_url=False):
         line, column = file.find(item["loc"])

@@ -10,6 +10,7 @@ from pydantic import ValidationError
 
 from specdoctor.core.errors import PolicyError, UsageError
 from specdoctor.core.facts import FACTS_SCHEMA, Facts
+from specdoctor.core.input_file import read_input
 from specdoctor.core.launch import HostState, LaunchOrder, LaunchOutcome, RestoreOrder, RestoreOutcome
 from specdoctor.core.measurement import BenchPlan, BenchRecord, WatchRecord
 from specdoctor.core.operations import OnProgress, SnapshotRequest
@@ -22,15 +23,7 @@ def read_facts_file(path: Path) -> Facts:
     """Facts that the probe printed on some host. Raises UsageError with what is wrong with the file."""
     how = "make one on the host: specdoctor probe --print | ssh HOST python3 - > facts.json"
     try:
-        with path.open("rb") as file:
-            content = file.read(LARGEST_BYTES + 1)
-        if len(content) > LARGEST_BYTES:
-            raise UsageError(
-                f"{path}: larger than {LARGEST_BYTES >> 20} MiB, which no facts are",
-                tried=f"read {path}",
-                next_step=how,
-            )
-        text = _document(content)
+        text = _document(read_input(path, limit=LARGEST_BYTES))
     except (OSError, UnicodeDecodeError) as failure:
         said = (failure.strerror or str(failure)) if isinstance(failure, OSError) else "it is no text"
         raise UsageError(f"{path}: cannot be read: {said}", tried=f"read {path}", next_step=how) from failure

@@ -11,10 +11,12 @@ from pydantic import Discriminator, Field, FiniteFloat, Tag, ValidationError, fi
 from specdoctor.core.errors import UsageError
 from specdoctor.core.faults import Fault, explained, refusal, unknown_word
 from specdoctor.core.hypothesis import Answers
+from specdoctor.core.input_file import read_input
 from specdoctor.core.model import Frozen, Role, Status, Verdict
 from specdoctor.core.yaml_places import Place, YamlFile, parse_yaml
 
 AS_FOUND = "as found"
+LARGEST_BYTES = 8 << 20
 """The label of the launch that a playbook begins with."""
 
 FigureName = Literal["accept_length", "throughput_tok_s", "step_ms"]
@@ -384,7 +386,7 @@ def title_of(path: Path) -> str:
 
 def _read(path: Path) -> YamlFile:
     try:
-        content = path.read_bytes()
+        content = read_input(path, limit=LARGEST_BYTES, pipes=False)
     except OSError as error:
         said = error.strerror or str(error)
         raise UsageError(f"cannot read {path}: {said}", next_step="give the path of a readable YAML file") from error

@@ -12,6 +12,7 @@ from pydantic import ValidationError
 
 from specdoctor.core.errors import StoreError
 from specdoctor.core.events import Event, event_from_json, event_to_json
+from specdoctor.core.input_file import read_input
 from specdoctor.store.redaction import Redactor
 from specdoctor.store.runs import check_artefact_name, check_run_id
 
@@ -19,6 +20,7 @@ EVENTS = "events.jsonl"
 ARTEFACTS = "artefacts"
 REPORT = "report.md"
 _SHOWN_FAULTS = 5
+LARGEST_BYTES = 1 << 30
 
 
 class TranscriptWriter:
@@ -90,7 +92,7 @@ def read_transcript(path: Path) -> list[Event]:
     """
     file = path / EVENTS if path.is_dir() else path
     with _explained(f"read {file}"):
-        content = file.read_bytes()
+        content = read_input(file, limit=LARGEST_BYTES, pipes=file is path)
     events: list[Event] = []
     faults: list[str] = []
     # Not splitlines: JSON may hold characters that Python counts as line ends.
@@ -123,7 +125,7 @@ def read_artefact(path: Path, name: str) -> bytes:
     """Content of one artefact of a transcript directory; raises StoreError when it is not there."""
     check_artefact_name(name)
     with _explained(f"read {path / ARTEFACTS / name}"):
-        return (path / ARTEFACTS / name).read_bytes()
+        return read_input(path / ARTEFACTS / name, limit=LARGEST_BYTES, pipes=False)
 
 
 def _line(event: Event) -> bytes:

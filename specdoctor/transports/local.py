@@ -9,11 +9,11 @@ import signal
 import subprocess
 import time
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import IO, Self
 
 from specdoctor.core.errors import CommandTimeout
 from specdoctor.core.host import CommandResult
+from specdoctor.core.input_file import open_input
 from specdoctor.transports.exec_line import checked_argv, program_name
 from specdoctor.transports.output import Capture, LineFeed
 
@@ -90,7 +90,7 @@ class LocalHost:
 
     def read_range(self, path: str, *, offset: int = 0, length: int | None = None) -> bytes:
         """Bytes of a file of this machine, at most 64 MiB; raises FileNotFoundError, PermissionError."""
-        with Path(path).open("rb") as file:
+        with open_input(path, pipes=False) as file:
             file.seek(offset)
             return file.read(MAX_READ_BYTES if length is None else min(length, MAX_READ_BYTES))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import shutil
 import subprocess
@@ -9,6 +10,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from specdoctor.core.errors import UsageError
+from specdoctor.core.input_file import InputRefused, open_input
 from specdoctor.transports.openssh_needs import needs_system_client
 from specdoctor.transports.ssh_destination import SshDestination, parse_destination
 from specdoctor.transports.ssh_route import (
@@ -45,6 +47,8 @@ def resolve_route(
     or configuration that cannot be used, and for jump hosts that lead in a circle.
     """
     target = parse_destination(destination) if isinstance(destination, str) else destination
+    if config_file is not None:
+        _refuse_special(config_file)
     program = shutil.which("ssh")
     settings_of = plain_reader(config_file) if program is None else asking(program, config_file)
     route = walk_route(target, settings_of, environ=os.environ if environ is None else environ)
@@ -68,8 +72,8 @@ def plain_reader(config_file: str | None) -> SettingsOf:
     paths = [Path(config_file)] if config_file else [Path("~/.ssh/config").expanduser(), Path(_SYSTEM_CONFIG)]
     for path in paths:
         try:
-            with path.open(encoding="utf-8", errors="surrogateescape") as file:
-                config.parse(file)
+            with open_input(path, pipes=False) as file:
+                config.parse(io.TextIOWrapper(file, encoding="utf-8", errors="surrogateescape"))
         except FileNotFoundError as error:
             if config_file:
                 raise _unreadable(str(path), "no such file") from error
@@ -86,6 +90,16 @@ def plain_reader(config_file: str | None) -> SettingsOf:
         return {**_READER_DEFAULTS, **settings}
 
     return settings_of
+
+
+def _refuse_special(config_file: str) -> None:
+    """Raise for what no ssh client can read several times to its end; a file that is not there it will name itself."""
+    try:
+        open_input(config_file, pipes=False).close()
+    except InputRefused as error:
+        raise _unreadable(config_file, str(error.strerror)) from error
+    except OSError:
+        return
 
 
 class _Walk:

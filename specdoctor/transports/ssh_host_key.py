@@ -8,10 +8,11 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Callable
-from pathlib import Path
 
 from specdoctor.core.errors import HostKeyChanged, HostKeyUnknown
+from specdoctor.core.input_file import read_input
 from specdoctor.transports.ssh_known_hosts import (
+    LARGEST_LIST,
     HostKey,
     KeyFinding,
     KnownHosts,
@@ -139,7 +140,7 @@ def _looked_in(hop: SshHop) -> str:
 def _refuse_if_revoked(hop: SshHop, key: HostKey, file: str) -> None:
     """Raise if a RevokedHostKeys file lists the key, or cannot be read: ssh trusts nobody then, and neither do we."""
     try:
-        data = Path(file).read_bytes()
+        data = read_input(file, limit=LARGEST_LIST, pipes=False)
     except OSError as error:
         raise HostKeyUnknown(
             f"{hop.alias}: the list of revoked keys cannot be read, so no host key is trusted ({error.strerror})",

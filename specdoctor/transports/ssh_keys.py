@@ -8,7 +8,6 @@ import io
 import socket
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import paramiko
@@ -19,6 +18,7 @@ from paramiko.agent import AgentSSH
 from paramiko.pkey import UnknownKeyType
 from paramiko.ssh_exception import SSHException
 
+from specdoctor.core.input_file import read_input
 from specdoctor.core.model import Frozen
 from specdoctor.transports.ssh_known_hosts import HostKey, parse_public_key
 from specdoctor.transports.ssh_route import SshHop
@@ -28,6 +28,7 @@ AskPassphrase = Callable[[str], str | None]
 
 PASSPHRASE_ATTEMPTS = 3
 AGENT_TIMEOUT_S = 60.0
+LARGEST_KEY = 1 << 20
 
 _OPENSSH_BEGIN = "-----BEGIN OPENSSH PRIVATE KEY-----"
 _OPENSSH_END = "-----END OPENSSH PRIVATE KEY-----"
@@ -168,7 +169,7 @@ def _string(reader: io.BytesIO) -> bytes:
 
 def _text_of(path: str) -> str | None:
     try:
-        return Path(path).read_text(encoding="utf-8", errors="replace")
+        return read_input(path, limit=LARGEST_KEY, pipes=False).decode("utf-8", errors="replace")
     except OSError:
         return None
 
@@ -178,8 +179,7 @@ def _public_key_in(text: str | None) -> HostKey | None:
 
 
 def _read_private(path: str, passphrase: bytes | None) -> Any:
-
-    if not Path(path).read_text(encoding="utf-8", errors="replace").lstrip().startswith(_PKCS8_BEGIN):
+    if not (_text_of(path) or "").lstrip().startswith(_PKCS8_BEGIN):
         return paramiko.PKey.from_path(path, passphrase)
     return _read_pkcs8(path, passphrase)
 
@@ -187,7 +187,7 @@ def _read_private(path: str, passphrase: bytes | None) -> Any:
 def _read_pkcs8(path: str, passphrase: bytes | None) -> Any:
     """paramiko knows no PKCS#8 files, so such a key is handed to it in OpenSSH's format."""
 
-    loaded = serialization.load_pem_private_key(Path(path).read_bytes(), password=passphrase)
+    loaded = serialization.load_pem_private_key(read_input(path, limit=LARGEST_KEY, pipes=False), password=passphrase)
     if isinstance(loaded, rsa.RSAPrivateKey):
         kind = paramiko.RSAKey
     elif isinstance(loaded, ec.EllipticCurvePrivateKey):

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Literal
 
+from specdoctor.core.input_file import read_input
 from specdoctor.core.model import Frozen
 from specdoctor.transports.ssh_route import DEFAULT_PORT, SshHop
 
@@ -20,6 +21,7 @@ Marker = Literal["", "@revoked", "@cert-authority"]
 KeyStatus = Literal["known", "unknown", "changed", "revoked"]
 
 _MARKERS: dict[str, Marker] = {"@revoked": "@revoked", "@cert-authority": "@cert-authority"}
+LARGEST_LIST = 64 << 20
 _HASH_MAGIC = "|1|"
 _SALT_BYTES = 20
 
@@ -129,7 +131,7 @@ def known_hosts_for(hop: SshHop) -> KnownHosts:
     entries: list[KnownKey] = []
     for file in (*hop.user_known_hosts, *hop.global_known_hosts):
         try:
-            text = Path(file).read_text(encoding="utf-8", errors="replace")
+            text = read_input(file, limit=LARGEST_LIST, pipes=False).decode("utf-8", errors="replace")
         except OSError:
             continue
         entries += parse_known_hosts(text, file=file)

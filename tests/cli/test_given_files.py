@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gzip
 import io
+import os
+import stat
 import tarfile
 import zipfile
 from collections.abc import Callable, Iterator
@@ -11,7 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from specdoctor.cli.given_files import inner_name, read_given
+from specdoctor.cli.archives import leads_out
+from specdoctor.cli.given_files import read_given
 from specdoctor.cli.long_logs import HEAD_BYTES, TAIL_BYTES, WHOLE_BYTES, gathered
 from specdoctor.core.errors import UsageError
 
@@ -56,14 +59,68 @@ def test_a_list_of_files_beside_an_archive(tmp_path: Path) -> None:
     ]
 
 
-def test_names_in_archives_lead_nowhere(tmp_path: Path) -> None:
-    with tarfile.open(tmp_path / "r.tar", "w") as archive:
-        for name, kind in (("../../etc/x", tarfile.REGTYPE), ("link", tarfile.SYMTYPE)):
+def test_hostile_members_of_a_tar_are_named_and_not_read(tmp_path: Path) -> None:
+    kinds = {
+        "../../etc/x": tarfile.REGTYPE, "/etc/y": tarfile.REGTYPE, "a.log": tarfile.REGTYPE, "link": tarfile.SYMTYPE,
+        "hard": tarfile.LNKTYPE, "zero": tarfile.CHRTYPE, "disk": tarfile.BLKTYPE, "pipe": tarfile.FIFOTYPE,
+    }  # fmt: skip
+    with tarfile.open(tmp_path / "r.tar.gz", "w:gz") as archive:
+        for name, kind in kinds.items():
             member = tarfile.TarInfo(name)
             member.type, member.linkname, member.size = kind, "/etc/passwd", 2 if kind == tarfile.REGTYPE else 0
             archive.addfile(member, io.BytesIO(b"y\n"))
-    assert read_given([tmp_path / "r.tar"]).texts == {"etc/x": "y\n"}
-    assert inner_name("/a/../../b") == "a/b"
+    given = read_given([tmp_path / "r.tar.gz"])
+    assert given.texts == {"a.log": "y\n"}
+    assert set(given.problems) == set(kinds) - {"a.log"}
+    assert "(..)" in given.problems["../../etc/x"]
+    assert "absolute" in given.problems["/etc/y"]
+    assert "device" in given.problems["zero"]
+
+
+def test_hostile_members_of_a_zip_are_named_and_not_read(tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "r.zip", "w") as archive:
+        link = zipfile.ZipInfo("link")
+        link.external_attr = (stat.S_IFLNK | 0o777) << 16
+        for member in ("..\\x", "C:\\y", link, "a.log"):
+            archive.writestr(member, b"z\n")
+    given = read_given([tmp_path / "r.zip"])
+    assert given.texts == {"a.log": "z\n"}
+    assert len(given.problems) == 3
+    assert leads_out("a/../../b")
+    assert not leads_out("./a/b..c")
+
+
+@pytest.mark.parametrize("kind", ["zip", "tar.gz"])
+def test_what_unpacks_to_too_much_is_left_and_named(tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("specdoctor.cli.archives.LARGEST_BYTES", 4 << 20)
+    (tmp_path / "a.log").write_text("one\n")
+    with zipfile.ZipFile(tmp_path / "bomb.zip", "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("zeros", bytes(8 << 20))
+    with tarfile.open(tmp_path / "bomb.tar.gz", "w:gz") as tar:
+        member = tarfile.TarInfo("zeros")
+        member.size = 8 << 20
+        tar.addfile(member, io.BytesIO(bytes(8 << 20)))
+    given = read_given([tmp_path / "a.log", tmp_path / f"bomb.{kind}"])
+    assert given.texts == {"a.log": "one\n"}
+    assert "unpacks to more than" in given.problems[f"bomb.{kind}"]
+
+
+def test_links_out_of_a_folder_are_named_and_not_followed(tmp_path: Path) -> None:
+    inside, outside = tmp_path / "report", tmp_path / "elsewhere"
+    inside.mkdir()
+    outside.mkdir()
+    (outside / "other.log").write_text("other\n")
+    (inside / "a.log").write_text("one\n")
+    (inside / "b.log").symlink_to("a.log")
+    (inside / "etc").symlink_to("/etc")
+    (inside / "other.log").symlink_to(outside / "other.log")
+    (inside / "gone").symlink_to("nothing")
+    (inside / "loop").symlink_to("loop")
+    os.mkfifo(inside / "pipe")
+    given = read_given([inside])
+    assert set(given.texts) == {"a.log", "b.log"}
+    assert set(given.problems) == {"etc", "other.log", "gone", "loop", "pipe"}
+    assert "leads out of the folder" in given.problems["etc"]
 
 
 def test_a_packed_log_in_an_archive(tmp_path: Path) -> None:

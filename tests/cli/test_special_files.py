@@ -1,0 +1,56 @@
+"""Devices, sockets, pipes and folders in the place of files: every command says what they are, and none hangs."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Command
+
+WORDS = {
+    "facts": ("investigate", "--from", "{}"),
+    "run": ("review", "{}"),
+    "forecast": ("predict", "{}"),
+    "sides": ("compare", "{}", "{}"),
+    "world": ("lab", "up", "{}"),
+    "demo": ("demo", "--world", "{}"),
+    "targets": ("doctor", "name", "--targets", "{}"),
+    "training log": ("drafter", "gap", "--training-log", "{}", "--served", "1:1.6"),
+    "ssh configuration": ("doctor", "ssh://nowhere", "--ssh-config", "{}"),
+    "playbook": ("replay", "{}"),
+    "files": ("triage", "{}"),
+    "training of a test": ("drafter", "eval", "--draft", ".", "--states", "s.npz", "--training", "{}"),
+    "prompts of an export": ("drafter", "export", "--model", "m", "--out", "o", "--print", "--prompts", "{}"),
+    "prompts": ("bench", "local:", "--prompts", "{}", "--allow", "load"),
+    "training": ("wiring", "--draft", ".", "--target", ".", "--training", "{}"),
+    "folder": ("wiring", "--draft", "{}", "--target", "."),
+}
+
+
+@pytest.mark.parametrize("words", WORDS.values(), ids=WORDS.keys())
+def test_no_command_reads_a_device(specdoctor: Command, words: tuple[str, ...]) -> None:
+    result = specdoctor(*(word.format("/dev/zero") for word in words))
+    assert result.exit_code in (2, 5), result.output
+    assert "/dev/zero" in result.stderr
+    assert "Traceback" not in result.output
+
+
+@pytest.mark.parametrize("name", ["world", "demo", "targets", "ssh configuration", "playbook", "prompts"])
+def test_what_is_read_again_later_is_no_pipe(specdoctor: Command, folder: Path, name: str) -> None:
+    os.mkfifo(folder / "pipe")
+    result = specdoctor(*(word.format("pipe") for word in WORDS[name]))
+    assert result.exit_code == 2
+    assert "read only once" in result.stderr
+
+
+@pytest.mark.slow
+def test_a_shell_hands_in_what_a_command_writes(tmp_path: Path) -> None:
+    log = "[2026-11-29 18:00:00] Decode batch, #running-req: 1, #token: 9, gen throughput (token/s): 9.5, #queue-req: 0"
+    line = f"{sys.executable} -m specdoctor triage --json <(sleep 1; echo '{log}')"
+    done = subprocess.run(["bash", "-c", line], capture_output=True, text=True, timeout=60, cwd=tmp_path, check=False)
+    assert done.returncode == 3, done.stderr
+    assert "sglang" in done.stdout
