@@ -167,7 +167,13 @@ def _release(run: Run) -> None:
     touched = any(a.started.what == "relaunch" for a in run.ledger.actions.values())
     if not touched or run.ledger.changed or run.ledger.released:
         return
-    removed = run.operations.release(run.id)
+    try:
+        removed = run.operations.release(run.id)
+    except ConnectionLost:
+        raise
+    except TargetError as error:
+        run.emit(ev.NoteAdded(text=f"the server is as it was; {error.message}", by="specdoctor"))
+        return
     run.emit(ev.HostReleased(removed=removed))
 
 

@@ -12,6 +12,7 @@ from specdoctor.core.operations import OnProgress, Progress
 from specdoctor.operations.conversation import Document, Refused
 from specdoctor.operations.waits import POLL_S, Order
 
+AGAIN = ("busy", "unrecorded")
 BUSY = "something else is under way on the host, perhaps its guard; waiting for its end"
 
 
@@ -25,9 +26,11 @@ def await_restore(
             outcome = waiting.wait(give, on_progress)
         except Refused as refusal:
             waited_s = waiting.clock.now() - since
-            if refusal.kind != "busy" or waited_s > order.ready_timeout_s + order.stop_timeout_s:
+            if refusal.kind not in AGAIN or waited_s > order.ready_timeout_s + order.stop_timeout_s:
                 return RestoreOutcome(action=order.action, status="refused", server=None, reason=refusal.message)
-            on_progress(Progress(phase=BUSY, done=round(waited_s), unit="s"))
+            on_progress(
+                Progress(phase=BUSY if refusal.kind == "busy" else refusal.message, done=round(waited_s), unit="s")
+            )
             waiting.clock.sleep(POLL_S)
         else:
             return _read({"action": order.action, **outcome, "log": waiting.log})

@@ -82,8 +82,9 @@ class Order:
             self.clock.sleep(pause_s)
             pause_s = POLL_S
             if self.lost:
-                self.patience.bear(give, on_progress=on_progress)
-            self.patience.bear(self.poll, on_progress=on_progress)
+                self.take(self.patience.bear(give, on_progress=on_progress))
+            if self.outcome is None:
+                self.patience.bear(self.poll, on_progress=on_progress)
         for _ in range(LAST_POLLS):
             if not self._more_log():
                 break

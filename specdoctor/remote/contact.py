@@ -7,7 +7,8 @@ import sys
 from typing import Any, Dict
 
 from specdoctor.remote.parts.answer import run_program
-from specdoctor.remote.parts.run_dir import find_run, read_json, touch_contact
+from specdoctor.remote.parts.records import read_json
+from specdoctor.remote.parts.run_dir import find_run, touch_contact
 
 PARAMS_JSON = "{}"
 STORY = "guard.json"

@@ -4,18 +4,21 @@ The way back is on disk before anything is stopped. Every order has an action id
 that does it lives in a session of its own and survives the loss of the connection.
 """
 
+import contextlib
 import os
 import sys
 import time
-from typing import Any, Dict, List, Optional, Tuple
+from typing import Any, Dict, Iterator, List, Optional, Tuple
 
 from specdoctor.remote.parts.answer import Refusal, run_program
 from specdoctor.remote.parts.drivers import driver_of
-from specdoctor.remote.parts.guard import dismiss_guard, guard_lives, guard_story, post_guard
+from specdoctor.remote.parts.guard import dismiss_guard, post_guard
+from specdoctor.remote.parts.guard_story import guard_lives, guard_story
 from specdoctor.remote.parts.jobs import stop_jobs
 from specdoctor.remote.parts.launch_line import changed_argv
 from specdoctor.remote.parts.lease import refuse_if_held, remove_shared_lease
 from specdoctor.remote.parts.orders import finished, give_to_worker, start_restoring, take_port
+from specdoctor.remote.parts.records import keep_room, read_json, write_json
 from specdoctor.remote.parts.redaction import mask_all, mask_argv
 from specdoctor.remote.parts.run_dir import (
     WAY_BACK,
@@ -24,11 +27,9 @@ from specdoctor.remote.parts.run_dir import (
     find_run,
     make_run,
     read_actions,
-    read_json,
     remove_run,
     touch_contact,
     under_way,
-    write_json,
 )
 from specdoctor.remote.parts.run_servers import (
     Ref,
@@ -72,16 +73,28 @@ def begin(order: Dict[str, Any]) -> Dict[str, Any]:
     folder = make_run(order["run"])
     lock = take_port(folder, record)
     try:
-        if fresh:
-            write_json(folder + "/" + WAY_BACK, record)
+        with records_taken(folder):
+            keep_room(folder)
+            if fresh:
+                write_json(folder + "/" + WAY_BACK, record)
+            touch_contact(folder)
         check_stoppable(folder, record, order["server"])
-        touch_contact(folder)
         post_guard(folder, record, order)
-    except Refusal:
+    except BaseException:
         drop_lock(folder, int(record["server"]["port"]), lock)
         raise
     give_to_worker(folder, new_state("launch", order, order["server"]), record, lock)
     return poll({"run": order["run"], "action": order["action"]})
+
+
+@contextlib.contextmanager
+def records_taken(folder: str) -> Iterator[None]:
+    """What has to be on disk before anything is stopped. Raises Refusal where the host does not take it."""
+    try:
+        yield
+    except OSError as failure:
+        what = "the records of a restart cannot be written on the host (%s); nothing was stopped" % failure
+        raise Refusal("no-room", what, "make room in %s, or have its files made writable" % folder) from failure
 
 
 def recorded(folder: Optional[str], server: Ref) -> Optional[Dict[str, Any]]:
@@ -97,7 +110,13 @@ def attach(folder: str, state: Dict[str, Any]) -> Dict[str, Any]:
     touch_contact(folder)
     record = read_json(folder + "/" + WAY_BACK)
     if state["outcome"] is None and not under_way(state) and record:
-        give_to_worker(folder, state, record, take_port(folder, record))
+        try:
+            give_to_worker(folder, state, record, take_port(folder, record))
+        except Refusal as refusal:
+            if refusal.kind != "no-worker" or not (state["stopped"] or state["launched"]):
+                raise
+            state["outcome"] = given_up(state, "the server was stopped; then " + refusal.message)
+            return told_of(folder, state, record, [])
     return poll({"run": state["order"]["run"], "action": state["action"]})
 
 
@@ -115,6 +134,9 @@ def restore(order: Dict[str, Any]) -> Dict[str, Any]:
     if busy:
         raise Refusal("busy", "action %s is still under way" % busy[0]["action"], "wait for its end, then restore")
     answer = start_restoring(folder, record, order)
+    if answer is None and read_json(action_path(folder, order["action"])) is None:
+        what = "the original is being put back, but the host takes no record of how far it is"
+        raise Refusal("unrecorded", what, "make room in %s, then restore again: it tells what came of it" % folder)
     return answer or poll({"run": order["run"], "action": order["action"]})
 
 
@@ -126,7 +148,17 @@ def poll(params: Dict[str, Any]) -> Dict[str, Any]:
     if folder is None or state is None or record is None:
         raise Refusal("unknown-action", "nothing is known here of action %s" % params["action"], "begin it again")
     in_touch(folder, record)
-    log, offsets = new_log(state, params.get("offsets") or [])
+    return told_of(folder, state, record, params.get("offsets") or [])
+
+
+def given_up(state: Dict[str, Any], reason: str) -> Dict[str, Any]:
+    down = time.monotonic() - state["down_from"] if state["down_from"] is not None else 0.0
+    return {"status": "failed", "reason": reason, "server": None, "start_s": 0.0, "downtime_s": down}
+
+
+def told_of(folder: str, state: Dict[str, Any], record: Dict[str, Any], offsets: List[int]) -> Dict[str, Any]:
+    """How far an action is, without secrets."""
+    log, offsets = new_log(state, offsets)
     since = float(state["launched_at"] if state["launched"] else state["begun"])
     answer = {key: state[key] for key in ("action", "kind", "phase", "phases", "outcome", "stop_s", "launched")}
     answer.update(
@@ -146,7 +178,8 @@ def in_touch(folder: str, record: Dict[str, Any]) -> None:
     story = guard_story(folder)
     if story and story["acted_at"] is None and not guard_lives(story):
         known = {key: story[key] for key in ("run", "who", "grace_s")}
-        post_guard(folder, record, dict(story["order"], **known))
+        with contextlib.suppress(Refusal):  # whoever looks is told that it does not live
+            post_guard(folder, record, dict(story["order"], **known))
 
 
 def new_log(state: Dict[str, Any], offsets: List[int]) -> Tuple[str, List[int]]:
@@ -210,7 +243,10 @@ def release(params: Dict[str, Any]) -> Dict[str, Any]:
         dismiss_guard(folder)
         shared = remove_shared_lease(params["run"], port)
         drop_lock(folder, port, lock)
-    return {"removed": remove_run(folder) + shared}
+    try:
+        return {"removed": remove_run(folder) + shared}
+    except OSError as failure:
+        raise Refusal("left-behind", "what the run left in %s cannot be removed: %s" % (folder, failure)) from failure
 
 
 def main(params: Dict[str, Any]) -> Dict[str, Any]:

@@ -13,6 +13,7 @@ from specdoctor.remote.parts.driver_plain import Prospect, Proved, Start
 from specdoctor.remote.parts.keeper_tools import said
 from specdoctor.remote.parts.launch_line import opens_flag, own_words
 from specdoctor.remote.parts.procfs import alive, all_stats, argv_of, port_is_held, tree_of
+from specdoctor.remote.parts.starting import private_log
 from specdoctor.remote.parts.way_back import record_server, unreadable_parts
 
 ARGS = "{args}"
@@ -79,7 +80,7 @@ class Commands(Kept):
         before = {(stat.pid, stat.start_ticks) for stat in all_stats().values()}
 
         def go() -> Dict[str, int]:
-            with open(os.open(start.log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), "ab") as log:
+            with open(private_log(start.log), "ab") as log:
                 process = subprocess.Popen(
                     with_args(self.commands["start"], args),
                     stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=env, start_new_session=True,

@@ -5,53 +5,22 @@ the run's folder, acts once, and writes what it did into that folder. A person o
 or started something else on its port, is left alone.
 """
 
+import contextlib
 import os
 import pwd
 import signal
 import time
-import traceback
-from typing import Any, Dict, List, Optional
+from typing import Any, Dict
 
 from specdoctor.remote.parts.answer import Refusal
 from specdoctor.remote.parts.detached import Ready, detached
-from specdoctor.remote.parts.jobs import stop_jobs
-from specdoctor.remote.parts.lease import LEASE, remove_shared_lease, write_shared_lease
-from specdoctor.remote.parts.orders import start_restoring
-from specdoctor.remote.parts.procfs import alive, own_stat
-from specdoctor.remote.parts.redaction import mask_text
-from specdoctor.remote.parts.run_dir import (
-    CONTACT,
-    action_path,
-    drop_lock,
-    read_actions,
-    read_json,
-    take_lock,
-    under_way,
-    write_json,
-)
-from specdoctor.remote.parts.run_servers import Ref, begun_by_another
-from specdoctor.remote.parts.server_logs import log_end
+from specdoctor.remote.parts.guard_life import Guard
+from specdoctor.remote.parts.guard_story import guard_lives, guard_story, new_story
+from specdoctor.remote.parts.lease import LEASE
+from specdoctor.remote.parts.records import read_json
 from specdoctor.remote.parts.session_end import ends_with_session
-from specdoctor.remote.parts.start_watch import StartWatch
-from specdoctor.remote.parts.way_back import secrets_of
 
-GUARD = "guard.json"
-ATTEMPTS = 3
-PAUSE_S = 10.0
-GUARD_LOOK_S = 1.0
-TAIL_BYTES = 4000
 ENDED = ("restored", "nothing-to-do", "left-alone", "failed")
-ORDER_KEYS = ("rules", "ready_timeout_s", "stop_timeout_s", "release_timeout_s", "memory_settle_mb")
-
-
-def guard_story(folder: str) -> Optional[Dict[str, Any]]:
-    """What the guard of a run is and did."""
-    found: Optional[Dict[str, Any]] = read_json(folder + "/" + GUARD)
-    return found
-
-
-def guard_lives(story: Optional[Dict[str, Any]]) -> bool:
-    return bool(story and story["guard"] and alive(story["guard"]["pid"], story["guard"]["start_ticks"]))
 
 
 def post_guard(folder: str, record: Dict[str, Any], order: Dict[str, Any]) -> None:
@@ -96,221 +65,8 @@ def _own_cgroup() -> str:
 
 def dismiss_guard(folder: str) -> None:
     """End the guard of a run that is released. The caller holds the lock of the port, so it is not acting."""
-    story = guard_story(folder)
-    while story and guard_lives(story):
-        os.kill(story["guard"]["pid"], signal.SIGKILL)
-        time.sleep(0.02)
-
-
-def new_story(record: Dict[str, Any], order: Dict[str, Any], before: List[Dict[str, Any]]) -> Dict[str, Any]:
-    wanted = {key: order[key] for key in ORDER_KEYS}
-    return {
-        "run": order["run"],
-        "port": int(record["server"]["port"]),
-        "who": str(order.get("who") or "somebody"),
-        "grace_s": float(order["grace_s"]),
-        "order": wanted,
-        "guard": None,
-        "since": time.time(),
-        "phase": "watching",
-        "acted_at": None,
-        "quiet_s": 0.0,
-        "result": None,
-        "reason": "",
-        "outcome": None,
-        "log": "",
-        "story": [],
-        "before": before,
-    }
-
-
-class Guard:
-    """The life of one guard."""
-
-    def __init__(self, folder: str, record: Dict[str, Any], story: Dict[str, Any]) -> None:
-        self.folder = folder
-        self.record = record
-        self.story = story
-        self.port = int(record["server"]["port"])
-        self.grace_s = float(story["grace_s"])
-        self._mark = self._contact()
-        self._heard = time.monotonic()
-
-    def save(self, **changes: Any) -> None:
-        self.story.update(changes)
-        write_json(self.folder + "/" + GUARD, self.story)
-
-    def tell(self, text: str) -> None:
-        self.save(story=[*self.story["story"], [time.time(), text]])
-
-    def run(self, ready: Ready) -> None:
-        """Show the lease, then watch until released or needed."""
-        for number in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM):
-            signal.signal(number, signal.SIG_IGN)
-        own = own_stat(os.getpid())
-        myself = {"pid": os.getpid(), "start_ticks": own.start_ticks if own else 0}
-        lease = {key: self.story[key] for key in ("run", "port", "who", "since", "grace_s")}
-        lease["guard"] = myself
-        write_json(self.folder + "/" + LEASE, lease)
-        write_shared_lease(lease)
-        self.save(guard=myself)
-        ready()
-        try:
-            self.watch()
-        finally:
-            remove_shared_lease(self.story["run"], self.port)
-
-    def watch(self) -> None:
-        try:
-            while self.posted():
-                if self.silent_s() > self.grace_s and self.act():
-                    return
-                time.sleep(min(GUARD_LOOK_S, self.grace_s / 4.0))
-        finally:
-            if self.story["acted_at"] is not None and self.story["result"] is None:
-                self.end("failed", "the guard broke: " + traceback.format_exc(limit=3)[-600:])
-
-    def posted(self) -> bool:
-        """Whether this is still the guard of the run: its folder is there and names it."""
-        story = guard_story(self.folder)
-        return bool(story and story["guard"] and story["guard"]["pid"] == os.getpid())
-
-    def _contact(self) -> float:
-        try:
-            return os.stat(self.folder + "/" + CONTACT).st_mtime
-        except OSError:
-            return 0.0
-
-    def silent_s(self) -> float:
-        """Seconds since somebody steered the run, by a clock that nobody sets."""
-        mark = self._contact()
-        if mark != self._mark:
-            self._mark, self._heard = mark, time.monotonic()
-        return time.monotonic() - self._heard
-
-    def act(self) -> bool:
-        """Put the original back; False when whoever steers the run came back in time."""
-        self.interrupt()
-        lock, _ = take_lock(self.folder, self.port)
-        if lock is None:
-            return False  # another order took the port meanwhile: a restoration, or somebody who is back
-        if self.silent_s() <= self.grace_s:
-            drop_lock(self.folder, self.port, lock)
-            return False
-        self.save(phase="acting", acted_at=time.time(), quiet_s=self.silent_s())
-        self.tell("nobody was in touch for %d s; putting the original back" % self.story["quiet_s"])
-        self.undo_launches()
-        stop_jobs(self.folder)
-        used: Optional[int] = lock
-        for attempt in range(ATTEMPTS):
-            if attempt:
-                time.sleep(min(PAUSE_S * attempt, max(1.0, self.grace_s)))
-            if self.try_once(used):
-                return True
-            used = None
-        self.end("failed", self.story["reason"])
-        return True
-
-    def interrupt(self) -> None:
-        """End the worker of a launch that is still under way; a restoration is what is wanted, and goes on."""
-        for state in read_actions(self.folder):
-            if state["kind"] == "launch" and under_way(state):
-                worker = state["worker"]
-                os.kill(worker["pid"], signal.SIGKILL)
-                while alive(worker["pid"], worker["start_ticks"]):
-                    time.sleep(0.05)
-
-    def undo_launches(self) -> None:
-        """A launch without an end gets one, so that nobody takes it up again."""
-        for state in read_actions(self.folder):
-            if state["kind"] == "launch" and state["outcome"] is None:
-                down = time.monotonic() - state["down_from"] if state["down_from"] is not None else 0.0
-                state["outcome"] = {
-                    "status": "undone",
-                    "reason": "nobody was in touch for %d s: the guard put the original back" % self.story["quiet_s"],
-                    "server": None,
-                    "start_s": 0.0,
-                    "downtime_s": down,
-                }
-                state["phase"] = "undone"
-                write_json(action_path(self.folder, state["action"]), state)
-
-    def try_once(self, lock: Optional[int]) -> bool:
-        """One attempt; True when there is nothing more to do."""
-        begun = begun_by_another(self.folder, self.record)
-        if begun:
-            self.tell("somebody else has started it again as process %d; waiting for that one" % begun["pid"])
-            if lock is not None:
-                drop_lock(self.folder, self.port, lock)
-                lock = None
-            self.healthy(begun)
-        order = dict(self.story["order"], run=self.story["run"], action=self.next_action(), port=self.port)
-        try:
-            answer = start_restoring(self.folder, self.record, order, lock)
-        except Refusal as refusal:
-            self.tell(refusal.message)
-            if refusal.kind == "port-taken":
-                self.end("left-alone", refusal.message)
-                return True
-            self.save(reason=refusal.message)
-            return False
-        if answer is not None:
-            return self.found_in_place(answer["outcome"])
-        return self.followed(order["action"])
-
-    def next_action(self) -> str:
-        taken = [state["action"] for state in read_actions(self.folder)]
-        return next(name for name in ("guard-%d" % number for number in range(1, 1000)) if name not in taken)
-
-    def found_in_place(self, outcome: Dict[str, Any]) -> bool:
-        if not self.healthy(outcome["server"]):
-            self.save(reason="the original runs as process %d and is not healthy" % outcome["server"]["pid"])
-            self.tell(self.story["reason"])
-            return False
-        self.tell("the original runs already as process %d and is healthy" % outcome["server"]["pid"])
-        self.save(outcome=outcome)
-        self.end("nothing-to-do", "")
-        return True
-
-    def followed(self, action: str) -> bool:
-        """Wait for the worker that restores, and take in what came of it."""
-        path = action_path(self.folder, action)
-        state = read_json(path)
-        while state and state["outcome"] is None and under_way(state):
-            time.sleep(min(GUARD_LOOK_S, self.grace_s / 4.0))
-            state = read_json(path)
-        outcome = state["outcome"] if state else None
-        if not state or not outcome:
-            self.save(reason="the worker that restored was lost")
-            self.tell(self.story["reason"])
-            return False
-        self.save(outcome=outcome, reason=str(outcome["reason"]), log=self.tail(state))
-        if outcome["status"] != "restored":
-            self.tell("the original did not come up (%s): %s" % (outcome["status"], outcome["reason"]))
-            return False
-        unequal = sorted(name for name, equal in outcome["equal"].items() if not equal)
-        same = "all its parts are equal" if not unequal else "not equal: " + ", ".join(unequal)
-        self.tell("the original is back as process %d and healthy; %s" % (outcome["server"]["pid"], same))
-        self.end("restored", "")
-        return True
-
-    def tail(self, state: Dict[str, Any]) -> str:
-        """The end of what the start wrote, free of secrets."""
-        text = "".join(log_end(str(path), int(start), TAIL_BYTES) for path, start in state["logs"])
-        return mask_text(text, secrets_of(self.record))[-TAIL_BYTES:]
-
-    def healthy(self, server: Ref) -> bool:
-        """Whether this server answers, waiting as long as a start may take while it lives."""
-        rules, limit_s = self.story["order"]["rules"], float(self.story["order"]["ready_timeout_s"])
-        watch = StartWatch((server["pid"], server["start_ticks"]), self.port, rules, [], time.monotonic())
-        while alive(server["pid"], server["start_ticks"]) and watch.elapsed_s < limit_s:
-            endpoint = watch.endpoint()
-            if endpoint is not None and endpoint.port == self.port and watch.healthy(endpoint):
-                return True
-            time.sleep(GUARD_LOOK_S)
-        return False
-
-    def end(self, result: str, reason: str) -> None:
-        self.save(phase=result, result=result, reason=reason)
-        if result == "failed":
-            self.tell("GIVEN UP: the original is not back: " + reason)
+    for named in (guard_story(folder), read_json(folder + "/" + LEASE)):
+        while named and guard_lives(named):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(named["guard"]["pid"], signal.SIGKILL)
+            time.sleep(0.02)

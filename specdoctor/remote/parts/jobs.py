@@ -1,5 +1,6 @@
 """Benchmarks that run by themselves: their progress and their result as files of the run's folder."""
 
+import contextlib
 import hashlib
 import os
 import signal
@@ -8,7 +9,8 @@ from typing import Any, Dict, List, Optional
 
 from specdoctor.remote.parts.answer import Refusal
 from specdoctor.remote.parts.procfs import alive
-from specdoctor.remote.parts.run_dir import CONTACT, checked_name, read_json, remove_run, write_json, write_whole
+from specdoctor.remote.parts.records import read_json, write_json, write_whole
+from specdoctor.remote.parts.run_dir import CONTACT, checked_name, remove_run
 
 STOP_S = 5.0
 
@@ -68,7 +70,8 @@ def _is_state(name: str) -> bool:
 
 def _signal(states: List[Dict[str, Any]], number: int) -> None:
     for state in states:
-        os.kill(state["worker"]["pid"], number)
+        with contextlib.suppress(ProcessLookupError):  # it has just come to its end
+            os.kill(state["worker"]["pid"], number)
     end = time.monotonic() + STOP_S
     workers = [(state["worker"]["pid"], state["worker"]["start_ticks"]) for state in states]
     while any(alive(pid, ticks) for pid, ticks in workers) and time.monotonic() < end:

@@ -1,5 +1,6 @@
 """Running a keeper's own commands: as this login where it may, else through `sudo -n`; never through a shell."""
 
+import contextlib
 import os
 import subprocess
 import threading
@@ -59,7 +60,7 @@ class LogCopy:
         self._thread = threading.Thread(target=self._run, daemon=True)
 
     def start(self) -> None:
-        with open(self.path, "ab"):
+        with contextlib.suppress(OSError), open(self.path, "ab"):  # without it a start is known by its port alone
             os.chmod(self.path, 0o600)
         self._thread.start()
 
@@ -88,6 +89,6 @@ class LogCopy:
             return
         lines = reply.stdout[: reply.stdout.rfind(b"\n") + 1] if reply.returncode == 0 else b""
         if len(lines) > self.copied:
-            with open(self.path, "ab") as log:
+            with contextlib.suppress(OSError), open(self.path, "ab") as log:
                 log.write(lines[self.copied :])
             self.copied = len(lines)

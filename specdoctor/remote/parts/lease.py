@@ -12,7 +12,8 @@ from typing import Any, Dict, List, Optional
 
 from specdoctor.remote.parts.answer import Refusal
 from specdoctor.remote.parts.procfs import PROC, alive
-from specdoctor.remote.parts.run_dir import other_runs, read_json
+from specdoctor.remote.parts.records import read_json
+from specdoctor.remote.parts.run_dir import other_runs
 
 SHARED = ("/run/lock", "/dev/shm", "/tmp")
 LEASE = "lease.json"

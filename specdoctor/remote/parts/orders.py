@@ -8,7 +8,7 @@ from specdoctor.remote.parts.detached import Ready, detached
 from specdoctor.remote.parts.drivers import driver_of
 from specdoctor.remote.parts.procfs import own_stat
 from specdoctor.remote.parts.run_dir import drop_lock, read_actions, sign_lock, take_lock
-from specdoctor.remote.parts.run_servers import Ref, check_stoppable, is_original, running, same_by_hand
+from specdoctor.remote.parts.run_servers import Ref, being_stopped, check_stoppable, is_original, running, same_by_hand
 from specdoctor.remote.parts.worker import Worker, new_state
 
 
@@ -34,8 +34,10 @@ def give_to_worker(folder: str, state: Dict[str, Any], record: Dict[str, Any], l
         worker.run()
         drop_lock(folder, port, lock)
 
-    began = detached(work, keep=(lock,))
-    os.close(lock)
+    try:
+        began = detached(work, keep=(lock,))
+    finally:
+        os.close(lock)
     if not began:
         raise Refusal("no-worker", "no process could be started on the host to carry this out; nothing was done")
 
@@ -48,24 +50,30 @@ def start_restoring(
     A `lock` that is given is used up in both cases. Raises Refusal when the port is somebody else's.
     """
     port = int(record["server"]["port"])
-    now, whose = running(folder, record)
-    if now is None:
-        by_hand = same_by_hand(record)
-        now, whose = (by_hand, "original") if by_hand else (None, "")
-    if now and is_original(folder, record, whose):
+    try:
+        now, whose = running(folder, record)
+        by_hand = same_by_hand(record) if now is None else None
+        back = is_original(folder, record, whose) if now else bool(by_hand and not being_stopped(folder, by_hand))
+        now = now or by_hand
+        answer = _compared(folder, record, order, now, whose) if now and back else None
+        if answer is None:
+            lock = take_port(folder, record) if lock is None else lock
+            check_stoppable(folder, record, now or record["server"])
+    except BaseException:
         if lock is not None:
             drop_lock(folder, port, lock)
-        notes = [state["notes"] for state in read_actions(folder) if state["action"] == whose]
-        equal, differences = driver_of(record).compare(record, now["pid"], notes[0] if notes else {})
-        return finished(order, now, equal, differences, "")
-    lock = take_port(folder, record) if lock is None else lock
-    try:
-        check_stoppable(folder, record, now or record["server"])
-    except Refusal:
-        drop_lock(folder, port, lock)
         raise
-    give_to_worker(folder, new_state("restore", order, now), record, lock)
-    return None
+    if answer is None and lock is not None:
+        give_to_worker(folder, new_state("restore", order, now), record, lock)
+    elif lock is not None:
+        drop_lock(folder, port, lock)
+    return answer
+
+
+def _compared(folder: str, record: Dict[str, Any], order: Dict[str, Any], now: Ref, whose: str) -> Dict[str, Any]:
+    notes = [state["notes"] for state in read_actions(folder) if state["action"] == whose]
+    equal, differences = driver_of(record).compare(record, now["pid"], notes[0] if notes else {})
+    return finished(order, now, equal, differences, "")
 
 
 def finished(

@@ -6,17 +6,24 @@ Files are written whole or not at all, and are on disk before the step that they
 import contextlib
 import errno
 import fcntl
-import json
 import os
 import re
 import shutil
-import stat
 import tempfile
 import time
 from typing import Any, Dict, Iterator, List, Optional, Tuple
 
 from specdoctor.remote.parts.answer import Refusal
 from specdoctor.remote.parts.procfs import alive
+from specdoctor.remote.parts.records import (
+    is_private,
+    names_in,
+    read_json,
+    remove_spares,
+    touch_record,
+    touched_at,
+    write_json,
+)
 
 NAME = re.compile(r"^[A-Za-z0-9][A-Za-z0-9._-]{0,80}$")
 WAY_BACK = "way_back.json"
@@ -46,19 +53,11 @@ def checked_name(name: str) -> str:
     return name
 
 
-def _is_private(path: str) -> bool:
-    try:
-        state = os.lstat(path)
-    except OSError:
-        return False
-    return stat.S_ISDIR(state.st_mode) and state.st_uid == os.geteuid() and not state.st_mode & 0o077
-
-
 def find_run(run: str) -> Optional[str]:
     """The folder of a run that has one; a folder that others could write to is no folder of ours."""
     for base in bases():
         folder = base + "/" + checked_name(run)
-        if _is_private(folder):
+        if is_private(folder):
             return folder
     return None
 
@@ -68,7 +67,7 @@ def other_runs(run: str) -> List[Tuple[str, str]]:
     found = []
     for base in bases():
         names = os.listdir(base) if os.path.isdir(base) else []
-        found += [(name, base + "/" + name) for name in sorted(names) if name != run and _is_private(base + "/" + name)]
+        found += [(name, base + "/" + name) for name in sorted(names) if name != run and is_private(base + "/" + name)]
     return found
 
 
@@ -149,41 +148,13 @@ def _locked(descriptor: int) -> bool:
     return True
 
 
-def write_json(path: str, value: Any) -> None:
-    write_whole(path, json.dumps(value, indent=1).encode("ascii"))
-
-
-def write_whole(path: str, raw: bytes) -> None:
-    """Replace a private file at once, and wait until it is on disk."""
-    draft = path + ".new"
-    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    with os.fdopen(descriptor, "wb") as stream:
-        stream.write(raw)
-        stream.flush()
-        os.fsync(stream.fileno())
-    os.rename(draft, path)
-    folder = os.open(os.path.dirname(path), os.O_RDONLY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)
-
-
-def read_json(path: str) -> Optional[Any]:
-    try:
-        with open(path, "rb") as stream:
-            return json.loads(stream.read().decode("ascii"))
-    except (OSError, ValueError):
-        return None
-
-
 def action_path(folder: str, action: str) -> str:
     return "%s/action-%s.json" % (folder, checked_name(action))
 
 
 def read_actions(folder: str) -> List[Dict[str, Any]]:
     """The states of all actions of a run, oldest first."""
-    names = [name for name in os.listdir(folder) if name.startswith("action-") and name.endswith(".json")]
+    names = [name for name in names_in(folder) if name.startswith("action-") and name.endswith(".json")]
     states = [read_json(folder + "/" + name) for name in names]
     return sorted((state for state in states if state), key=lambda state: float(state["begun_at"]))
 
@@ -195,31 +166,71 @@ def under_way(state: Dict[str, Any]) -> bool:
 
 
 def take_lock(folder: str, port: int) -> Tuple[Optional[int], str]:
-    """The lock of a server by its port, shared by all runs of this user: (descriptor, "") or (None, who has it)."""
-    path = "%s/port-%d.lock" % (os.path.dirname(folder), port)
+    """The lock of a server by its port, shared by all runs of this user: (descriptor, "") or (None, who has it).
+
+    Where no file can be made for it, the folder that would hold it stands in, and whoever makes the file looks at both.
+    """
+    path = _lock_path(folder, port)
     while True:
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            holder = os.read(descriptor, 4096).decode("utf-8", "replace")
+        descriptor, stands_in = _lock_file(path)
+        if not _gained(descriptor, fcntl.LOCK_EX) or not (stands_in or _nobody_stands_in(path)):
+            holder = "" if stands_in else os.read(descriptor, 4096).decode("utf-8", "replace")
             os.close(descriptor)
             return None, holder
-        if os.path.exists(path) and os.stat(path).st_ino == os.fstat(descriptor).st_ino:
+        if stands_in or (os.path.exists(path) and os.stat(path).st_ino == os.fstat(descriptor).st_ino):
             return descriptor, ""
         os.close(descriptor)
 
 
+def _lock_path(folder: str, port: int) -> str:
+    return "%s/port-%d.lock" % (os.path.dirname(folder), port)
+
+
+def _lock_file(path: str) -> Tuple[int, bool]:
+    """The lock's file, opened; and whether a folder stands in for it."""
+    try:
+        return os.open(path, os.O_RDWR | os.O_CREAT, 0o600), False
+    except OSError:
+        with contextlib.suppress(OSError):
+            return os.open(path, os.O_RDONLY), False
+    return os.open(_nearest(path), os.O_RDONLY | os.O_DIRECTORY), True
+
+
+def _nearest(path: str) -> str:
+    """The folder of a path, or of those above it the first that is there."""
+    place = os.path.dirname(path)
+    while not os.path.isdir(place):
+        place = os.path.dirname(place)
+    return place
+
+
+def _gained(descriptor: int, kind: int) -> bool:
+    try:
+        fcntl.flock(descriptor, kind | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True
+
+
+def _nobody_stands_in(path: str) -> bool:
+    descriptor = os.open(_nearest(path), os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        return _gained(descriptor, fcntl.LOCK_SH)
+    finally:
+        os.close(descriptor)
+
+
 def sign_lock(descriptor: int, text: str) -> None:
-    os.ftruncate(descriptor, 0)
-    os.pwrite(descriptor, text.encode("utf-8", "replace"), 0)
+    """Say who has it, where that can be written: it holds without."""
+    with contextlib.suppress(OSError):
+        os.ftruncate(descriptor, 0)
+        os.pwrite(descriptor, text.encode("utf-8", "replace"), 0)
 
 
 def drop_lock(folder: str, port: int, descriptor: int) -> None:
     """Remove the lock's file while it is held, then let go."""
-    path = "%s/port-%d.lock" % (os.path.dirname(folder), port)
-    if os.path.exists(path):
-        os.unlink(path)
+    with contextlib.suppress(OSError):
+        os.unlink(_lock_path(folder, port))
     os.close(descriptor)
 
 
@@ -237,6 +248,7 @@ def remove_run(folder: str) -> List[str]:
         except OSError as error:
             if error.errno != errno.ENOTEMPTY or attempt + 1 == REMOVE_ATTEMPTS:
                 raise
+    removed += remove_spares(folder)
     return [*dict.fromkeys(removed), folder, *_remove_base(os.path.dirname(folder))]
 
 
@@ -257,5 +269,9 @@ def _remove_base(base: str) -> List[str]:
 
 def touch_contact(folder: str) -> None:
     """Note that whoever steers this run is still there."""
-    with open(folder + "/" + CONTACT, "a"):
-        os.utime(folder + "/" + CONTACT, None)
+    touch_record(folder + "/" + CONTACT)
+
+
+def contact_at(folder: str) -> float:
+    """When whoever steers this run was last there; 0 for never."""
+    return touched_at(folder + "/" + CONTACT)

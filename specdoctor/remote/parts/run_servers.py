@@ -5,7 +5,8 @@ from typing import Any, Dict, Optional, Tuple
 from specdoctor.remote.parts.answer import Refusal
 from specdoctor.remote.parts.drivers import driver_of
 from specdoctor.remote.parts.procfs import alive, all_stats, ancestors_of, argv_of, holders_of_port, port_is_held
-from specdoctor.remote.parts.run_dir import WAY_BACK, other_runs, read_actions, read_json
+from specdoctor.remote.parts.records import read_json
+from specdoctor.remote.parts.run_dir import WAY_BACK, other_runs, read_actions
 from specdoctor.remote.parts.way_back import boot_id, prove
 
 Ref = Dict[str, int]
@@ -55,6 +56,12 @@ def same_by_hand(record: Dict[str, Any]) -> Optional[Ref]:
             if argv_of(pid) == record["argv"]:
                 return {"pid": pid, "start_ticks": stats[pid].start_ticks, "port": port}
     return None
+
+
+def being_stopped(folder: str, server: Ref) -> bool:
+    """Whether a process belongs to a tree that a worker of this run has told to stop."""
+    members = [tuple(member) for state in read_actions(folder) for member in state.get("members", [])]
+    return (server["pid"], server["start_ticks"]) in members
 
 
 def begun_by_another(folder: str, record: Dict[str, Any]) -> Optional[Ref]:

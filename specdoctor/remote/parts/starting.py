@@ -193,16 +193,22 @@ class Prepared:
             raise Refusal("not-started", "the program could not be executed: " + problem)
 
 
-def _open_append(path: str) -> Optional[int]:
+def _open_append(path: str, mode: int = 0o644) -> Optional[int]:
     try:
-        return os.open(_bytes(path), os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOCTTY, 0o644)
+        return os.open(_bytes(path), os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOCTTY, mode)
     except OSError:
         return None
 
 
+def private_log(path: str) -> int:
+    """A log of ours, appended to; where the host takes no file, what would be written there is dropped."""
+    descriptor = _open_append(path, 0o600)
+    return os.open(os.devnull, os.O_WRONLY) if descriptor is None else descriptor
+
+
 def own_log_streams(path: str) -> Streams:
     """Nothing to read; output and errors into one private log."""
-    log = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    log = private_log(path)
     return os.open(os.devnull, os.O_RDONLY), log, log
 
 
@@ -223,8 +229,8 @@ def original_streams(record: Dict[str, Any], beside: str) -> Tuple[Streams, Dict
             path = target[: -len(" (deleted)")] if recorded[number]["kind"] == "deleted" else path
             descriptor = _open_append(path)
             if descriptor is None:
-                path = beside
-                descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+                descriptor = private_log(beside)
+                path = link_of(os.getpid(), "fd/%d" % descriptor) or beside
             opened[target] = descriptor
             if path != target:
                 notes[name] = "was %s, which cannot be opened again; now appended to %s" % (target, path)

@@ -1,22 +1,14 @@
 """What runs of specdoctor have left on this host, as anybody who looks is told: nothing is changed by looking."""
 
-import os
 import time
 from typing import Any, Dict, List, Optional
 
 from specdoctor.remote.parts.answer import Refusal
-from specdoctor.remote.parts.guard import guard_lives, guard_story
+from specdoctor.remote.parts.guard_story import guard_lives, guard_story
 from specdoctor.remote.parts.lease import LEASE, held_leases
+from specdoctor.remote.parts.records import names_in, read_json
 from specdoctor.remote.parts.redaction import mask_all, mask_text
-from specdoctor.remote.parts.run_dir import (
-    CONTACT,
-    WAY_BACK,
-    find_run,
-    other_runs,
-    read_actions,
-    read_json,
-    under_way,
-)
+from specdoctor.remote.parts.run_dir import WAY_BACK, contact_at, find_run, other_runs, read_actions, under_way
 from specdoctor.remote.parts.run_servers import is_original, running, same_by_hand
 from specdoctor.remote.parts.server_logs import log_end
 from specdoctor.remote.parts.way_back import boot_id, secrets_of
@@ -39,10 +31,8 @@ def describe_state(state: Dict[str, Any]) -> str:
 
 def silent_for_s(folder: str) -> Optional[float]:
     """Seconds since whoever steers the run was last in touch; None if it never was."""
-    try:
-        return max(0.0, time.time() - os.stat(folder + "/" + CONTACT).st_mtime)
-    except OSError:
-        return None
+    at = contact_at(folder)
+    return max(0.0, time.time() - at) if at else None
 
 
 def survey() -> Dict[str, Any]:
@@ -57,7 +47,7 @@ def _left(name: str, folder: str) -> Dict[str, Any]:
     found: Dict[str, Any] = {
         "run": name,
         "folder": folder,
-        "files": sorted(os.listdir(folder)),
+        "files": names_in(folder),
         "who": str(lease.get("who") or ""),
         "silent_s": silent_for_s(folder),
         "way_back": record is not None,

@@ -10,8 +10,9 @@ from specdoctor.remote.parts.driver_plain import Start
 from specdoctor.remote.parts.drivers import driver_of
 from specdoctor.remote.parts.launch_line import changed_argv, changed_env
 from specdoctor.remote.parts.procfs import alive, all_stats, argv_of, tree_of
+from specdoctor.remote.parts.records import note_json, write_json
 from specdoctor.remote.parts.redaction import mask_text
-from specdoctor.remote.parts.run_dir import action_path, read_actions, write_json
+from specdoctor.remote.parts.run_dir import action_path, read_actions
 from specdoctor.remote.parts.run_servers import Ref, running
 from specdoctor.remote.parts.server_logs import log_size
 from specdoctor.remote.parts.start_watch import StartWatch
@@ -53,8 +54,33 @@ class Worker:
         self.port = int(record["server"]["port"])
 
     def save(self, **changes: Any) -> None:
+        """Before a step that has to be known. Raises Refusal where a launch cannot be written down.
+
+        Before the first stop it has to go into the run's own folder, afterwards into any place that takes it.
+        Restoring goes on without.
+        """
+        if self.state["kind"] == "restore":
+            return self.note(**changes)
+        after = dict(self.state, **changes)
+        if not self.state["stopped"]:
+            try:
+                write_json(self.path, after)
+            except OSError as failure:
+                what = "no record can be written on the host (%s); nothing was stopped" % failure
+                raise Refusal("no-room", what, "make room in %s" % self.folder) from failure
+        elif not note_json(self.path, after):
+            raise Refusal("no-room", "the server was stopped; then the host took no record any more of what comes next")
         self.state.update(changes)
-        write_json(action_path(self.folder, str(self.order["action"])), self.state)
+        return None
+
+    def note(self, **changes: Any) -> None:
+        """After a step, or on the way: nothing ends for want of room to write it down."""
+        self.state.update(changes)
+        note_json(self.path, self.state)
+
+    @property
+    def path(self) -> str:
+        return action_path(self.folder, str(self.order["action"]))
 
     def run(self) -> None:
         """To the end; whatever happens, an outcome is written."""
@@ -91,10 +117,10 @@ class Worker:
             self.save(phase="stopping", down_from=time.monotonic(), stopped=True, members=members)
             pids |= self.driver.stop(self.record, server, float(self.order["stop_timeout_s"]))
         pids |= self.driver.clear_remains(self.remains(), float(self.order["stop_timeout_s"]))
-        self.save(phase="waiting for port and GPU memory")
+        self.note(phase="waiting for port and GPU memory")
         settle, limit = int(self.order["memory_settle_mb"]), float(self.order["release_timeout_s"])
-        busy = wait_until_free(self.port, pids, before, settle, limit, lambda text: self.save(phase=text))
-        self.save(stop_s=time.monotonic() - self.state["down_from"])
+        busy = wait_until_free(self.port, pids, before, settle, limit, lambda text: self.note(phase=text))
+        self.note(stop_s=time.monotonic() - self.state["down_from"])
         return busy
 
     def remains(self) -> Dict[int, int]:
@@ -121,7 +147,7 @@ class Worker:
         places = [[path, log_size(path)] for path in prospect.logs]
         launched = dict(prospect.launched, port=self.port) if prospect.launched else None
         self.save(launched=launched, logs=places, notes=notes, phase="starting", launched_at=time.monotonic())
-        self.save(launched=dict(prospect.go(), port=self.port), let_go=True)
+        self.note(launched=dict(prospect.go(), port=self.port), let_go=True)
 
     def became_server(self) -> bool:
         """Whether the process that an earlier worker had prepared was let go before that worker was lost.
@@ -152,17 +178,17 @@ class Worker:
             copy.start()
         try:
             status, reason = watch.wait(
-                float(self.order["ready_timeout_s"]), lambda phase, phases: self.save(phase=phase, phases=phases)
+                float(self.order["ready_timeout_s"]), lambda phase, phases: self.note(phase=phase, phases=phases)
             )
         finally:
             if copy:
                 copy.stop()
-        self.save(phases=watch.phases, start_s=watch.elapsed_s)
+        self.note(phases=watch.phases, start_s=watch.elapsed_s)
         endpoint = watch.endpoint() if status == "ready" else None
         if endpoint:
-            self.save(launched=dict(self.driver.server_in(launched, self.words()), port=endpoint.port))
+            self.note(launched=dict(self.driver.server_in(launched, self.words()), port=endpoint.port))
         elif status != "ready":
-            self.save(phase="clearing away the failed start")
+            self.note(phase="clearing away the failed start")
             self.driver.clear(self.record, launched)
         return status, reason
 
@@ -181,4 +207,4 @@ class Worker:
             pid = int(self.state["launched"]["pid"])
             equal, differences = self.driver.compare(self.record, pid, self.state["notes"])
             outcome.update(status="restored", equal=equal, differences=dict(self.state["notes"], **differences))
-        self.save(phase=str(outcome["status"]), outcome=outcome)
+        self.note(phase=str(outcome["status"]), outcome=outcome)
