@@ -35,8 +35,8 @@ def status(
 ) -> None:
     """See which servers are held, what runs have left on a target, and what a guard did there; changes nothing.
 
-    Exit code: 0 nothing is left, or only a run that is at work; 1 something is left and the server is as it was found;
-    5 a server is down or changed and nobody steers it, or the host cannot be reached.
+    Exit code: 0 nothing is left, or only a run that is at work; 1 something is left and the server is as it was found,
+    or in the hands of others by now; 5 a server is down or changed and nobody steers it, or the host cannot be reached.
 
     \b
     Examples:
@@ -60,7 +60,7 @@ def _standing_code(found: Leftovers) -> int:
     standings = {left.standing for left in found.runs}
     if standings & {"silent", "acting", "changed", "down"}:
         return EXIT_OUTSIDE
-    return EXIT_MISMATCH if standings & {"as found", "files"} else EXIT_OK
+    return EXIT_MISMATCH if standings & {"as found", "past", "files"} else EXIT_OK
 
 
 def restore(
@@ -80,8 +80,8 @@ def restore(
 ) -> None:
     """Put back by hand what a run has changed on a target, then remove what it left there.
 
-    Needs nothing but the host: the way back lies there. Refused while that run is at work. The run itself can still be
-    resumed afterwards; it finds its server as it was.
+    Needs nothing but the host: the way back lies there. Refused while that run is at work, and while another one holds
+    the server. The run itself can still be resumed afterwards; it finds its server as it was.
 
     Exit code: 0 the original runs and nothing is left, also where nothing was; 4 refused; 5 it could not be put back.
 
@@ -95,7 +95,7 @@ def restore(
     with _custody(target, targets, accept_new_host_key, ssh_config, ssh, interpreter) as custody:
         found = custody.look()
         wanted = [left for left in found.runs if run in (None, left.run)]
-        if not any(left.way_back for left in wanted):
+        if all(left.never_stopped for left in wanted):
             _refuse_unknown(custody, run, found)
             files = _files_removed(custody, wanted)
             if json:
@@ -139,8 +139,11 @@ def _refuse_unknown(custody: Custody, run: str | None, found: Leftovers) -> None
 
 def _files_text(custody: Custody, run: str | None, files: Mapping[str, Sequence[str]]) -> str:
     if not files:
-        return f"nothing of {f'run {run}' if run else 'specdoctor'} is left on {custody.target}"
-    lines = [f"run {name} has stopped no server; removed: {', '.join(paths)}" for name, paths in files.items()]
+        return f"nothing to restore: nothing of {f'run {run}' if run else 'specdoctor'} is left on {custody.target}"
+    lines = [
+        f"nothing to restore: run {name} has never stopped a server; removed: {', '.join(paths)}"
+        for name, paths in files.items()
+    ]
     return "\n".join(lines)
 
 
@@ -149,11 +152,8 @@ def _files_removed(custody: Custody, wanted: Sequence[LeftRun]) -> dict[str, tup
     removed = {}
     for left in wanted:
         if left.silent_s is not None and left.silent_s < AT_WORK_S:
-            raise PolicyError(
-                f"run {left.run} was in touch {left.silent_s:.0f} s ago",
-                tried=f"remove what it left on {custody.target}",
-                next_step="wait for its end, or stop it where it was begun",
-            )
+            say(f"  run {left.run} has never stopped a server; looking for up to {AT_WORK_S:.0f} s if it is at work")
+            custody.await_silence(left, at_least_s=AT_WORK_S)
         removed[left.run] = custody.release(left.run)
     return removed
 

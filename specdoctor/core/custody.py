@@ -30,12 +30,14 @@ class Lease(Frozen):
     guard: GuardProcess
 
 
-Standing = Literal["steered", "silent", "acting", "as found", "changed", "down", "files"]
+Standing = Literal["steered", "silent", "acting", "as found", "changed", "down", "past", "files"]
 
 
 class LeftRun(Frozen):
     """What one run of the user who looks has on the host. Times are seconds since the epoch by the host's clock.
 
+    `held_by` is the run, and its person, that holds the server's port by now, `listening` a process that has the port
+    and is neither of this run nor the original. `stopped`: the run has stopped or started a server at least once.
     `silent_s` is how long nobody has steered it, None if nobody ever did; `log` the end of its newest start's output.
     """
 
@@ -47,6 +49,7 @@ class LeftRun(Frozen):
     way_back: bool = False
     actions: dict[str, str] = Field(default_factory=dict)
     under_way: bool = False
+    stopped: bool = False
     guard: GuardStory | None = None
     log: str = ""
     port: int | None = None
@@ -54,6 +57,8 @@ class LeftRun(Frozen):
     rebooted: bool = False
     running: ServerRef | None = None
     running_is_original: bool | None = None
+    held_by: str = ""
+    listening: int | None = None
 
     @property
     def standing(self) -> Standing:
@@ -64,9 +69,16 @@ class LeftRun(Frozen):
             return "acting"
         if self.guard is not None and self.guard.alive and self.silent_s is not None:
             return "steered" if self.silent_s < self.guard.grace_s / 2 else "silent"
+        if self.held_by or (self.running is None and self.listening is not None):
+            return "past"
         if self.running_is_original:
             return "as found"
         return "down" if self.running is None else "changed"
+
+    @property
+    def never_stopped(self) -> bool:
+        """Whether there is nothing to put back, and nothing on its way that could change that."""
+        return not self.way_back or not (self.stopped or self.under_way)
 
 
 class Leftovers(Frozen):

@@ -7,8 +7,8 @@ from typing import TypeVar
 
 from pydantic import JsonValue, ValidationError
 
-from specdoctor.core.custody import Leftovers
-from specdoctor.core.errors import TargetError
+from specdoctor.core.custody import Leftovers, LeftRun
+from specdoctor.core.errors import PolicyError, TargetError
 from specdoctor.core.host import Host
 from specdoctor.core.launch import ReadyRules, RestoreOrder, RestoreOutcome
 from specdoctor.core.operations import Clock, OnProgress
@@ -18,6 +18,7 @@ from specdoctor.operations.restoring import await_restore
 from specdoctor.operations.waits import CALL_TIMEOUT_S, Order
 
 Answer = TypeVar("Answer")
+SILENCE_LOOK_S = 2.0
 
 
 class Custody:
@@ -55,6 +56,23 @@ class Custody:
 
         waiting = Order(self._talk, self._clock, order.run, order.action, None, self._patience)
         return order.run, await_restore(waiting, give, order, on_progress)
+
+    def await_silence(self, left: LeftRun, *, at_least_s: float) -> None:
+        """Wait until nobody was in touch for a run for so long. Raises PolicyError where somebody is, meanwhile."""
+        silent_s = left.silent_s
+        while silent_s is not None and silent_s < at_least_s:
+            self._clock.sleep(SILENCE_LOOK_S)
+            again = self.look().of(left.run)
+            if again is None:
+                return
+            if again.silent_s is not None and again.silent_s < silent_s:
+                who = f" by {again.who}" if again.who else ""
+                raise PolicyError(
+                    f"run {left.run} is at work{who}: in touch {again.silent_s:.0f} s ago",
+                    tried=f"remove what it left on {self.target}",
+                    next_step="wait for its end, or stop it where it was begun",
+                )
+            silent_s = again.silent_s
 
     def release(self, run: str) -> tuple[str, ...]:
         """Remove everything that a run left; refused while the server is not the original."""

@@ -64,9 +64,16 @@ def _headline(left: LeftRun) -> str:
         "as found": f"over or lost{who}, {silent}; {_guard_did(left.guard)}",
         "changed": f"lost{who}, {silent}, and THE SERVER IS NOT AS IT WAS; {_guard_did(left.guard)}",
         "down": f"lost{who}, {silent}, and THE SERVER IS DOWN; {_guard_did(left.guard)}",
+        "past": f"over or lost{who}, {silent}; what it left is from before: {_now(left)}",
         "files": f"{silent}; it has stopped no server",
     }
     return words[left.standing]
+
+
+def _now(left: LeftRun) -> str:
+    if left.held_by:
+        return f"the server is held by {left.held_by}"
+    return f"process {left.listening}, which is neither the original nor a test launch of this run, has its port"
 
 
 def _guard_waits(guard: GuardStory | None) -> str:
@@ -89,6 +96,8 @@ def _guard_did(guard: GuardStory | None) -> str:
 
 def _server(left: LeftRun) -> str:
     where = f"port {left.port}" if left.port is not None else "none"
+    if left.standing == "past":
+        return f"{where}: {_now(left)}"
     if left.running is None:
         return f"{where}: nothing of this run or of the original runs" if left.way_back else "not stopped by this run"
     what = "the original" if left.running_is_original else "a test launch"
@@ -107,6 +116,10 @@ def _next(left: LeftRun, target: str) -> str:
         return "wait; it puts the server back at its end"
     if left.standing == "acting":
         return "wait; look again in a while"
+    if left.standing == "past" and left.held_by:
+        return "wait for the end of the run that holds the server, then look again"
+    if left.standing == "past":
+        return f"end that process if it is not wanted, then {by_hand}; or look after {left.folder} yourself"
     if left.standing == "files":
         return f"{by_hand} (removes the files)"
     return f"specdoctor investigate --resume {left.run}, where it was begun; or: {by_hand}"

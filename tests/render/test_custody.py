@@ -35,6 +35,9 @@ def left(story: GuardStory | None, *, running: ServerRef | None = REF, original:
     )
 
 
+PAST = left(guard("watching"), running=None)
+
+
 def text(*runs: LeftRun, leases: tuple[Lease, ...] = ()) -> str:
     whole = leftovers_text(Leftovers(now=2000.0, runs=runs, leases=leases), target="ssh://gpu-7", width=200)
     assert "\x1b" not in whole
@@ -49,6 +52,12 @@ def text(*runs: LeftRun, leases: tuple[Lease, ...] = ()) -> str:
         (left(guard("restored"), original=True), "its guard put the original back", "--resume 7f3c"),
         (left(guard("failed", reason="no room"), running=None), "THE SERVER IS DOWN", "specdoctor restore ssh://gpu-7"),
         (left(guard("left-alone", reason="port taken"), running=None), "left the port alone: port taken", "restore"),
+        (
+            PAST.model_copy(update={"held_by": "run 9a of eve"}),
+            "the server is held by run 9a of eve",
+            "wait for the end",
+        ),
+        (PAST.model_copy(update={"listening": 88}), "process 88, which is neither", "end that process"),
         (left(None, original=False), "THE SERVER IS NOT AS IT WAS; there was no guard", "restore ssh://gpu-7 --run"),
     ],
 )
@@ -56,6 +65,15 @@ def test_each_standing_has_its_words_and_a_next_step(run: LeftRun, words: str, t
     told = text(run)
     assert words in told
     assert then in told.splitlines()[-1]
+
+
+def test_an_old_run_does_not_say_that_a_server_is_down_which_others_have() -> None:
+    assert "DOWN" in text(PAST)
+    for update in ({"held_by": "run 9a of eve"}, {"listening": 88}):
+        told = PAST.model_copy(update=update)
+        assert told.standing == "past"
+        assert "DOWN" not in text(told)
+    assert left(None, original=True).model_copy(update={"listening": 88}).standing == "as found"
 
 
 def test_a_failure_shows_the_log() -> None:

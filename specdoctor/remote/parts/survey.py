@@ -1,11 +1,12 @@
 """What runs of specdoctor have left on this host, as anybody who looks is told: nothing is changed by looking."""
 
 import time
-from typing import Any, Dict, List, Optional
+from typing import Any, Dict, List, Optional, Tuple
 
 from specdoctor.remote.parts.answer import Refusal
 from specdoctor.remote.parts.guard_story import guard_lives, guard_story
-from specdoctor.remote.parts.lease import LEASE, held_leases
+from specdoctor.remote.parts.lease import LEASE, held_leases, lease_words, refuse_if_held
+from specdoctor.remote.parts.procfs import all_stats, holders_of_port
 from specdoctor.remote.parts.records import names_in, read_json
 from specdoctor.remote.parts.redaction import mask_all, mask_text
 from specdoctor.remote.parts.run_dir import WAY_BACK, contact_at, find_run, other_runs, read_actions, under_way
@@ -37,10 +38,11 @@ def silent_for_s(folder: str) -> Optional[float]:
 
 def survey() -> Dict[str, Any]:
     """Every run of this user that has a folder here, and every lease in force that can be seen."""
-    return {"now": time.time(), "leases": held_leases(), "runs": [_left(name, path) for name, path in other_runs("")]}
+    leases = held_leases()
+    return {"now": time.time(), "leases": leases, "runs": [_left(name, path, leases) for name, path in other_runs("")]}
 
 
-def _left(name: str, folder: str) -> Dict[str, Any]:
+def _left(name: str, folder: str, leases: List[Dict[str, Any]]) -> Dict[str, Any]:
     record = read_json(folder + "/" + WAY_BACK)
     lease = read_json(folder + "/" + LEASE) or {}
     states = read_actions(folder)
@@ -53,6 +55,7 @@ def _left(name: str, folder: str) -> Dict[str, Any]:
         "way_back": record is not None,
         "actions": {str(state["action"]): describe_state(state) for state in states},
         "under_way": any(under_way(state) for state in states),
+        "stopped": ever_stopped(states),
         "guard": None,
         "log": "",
     }
@@ -60,9 +63,13 @@ def _left(name: str, folder: str) -> Dict[str, Any]:
         return found
     now, whose = running(folder, record)
     by_hand = same_by_hand(record) if now is None else None
-    story = guard_story(folder)
+    story, port = guard_story(folder), int(record["server"]["port"])
+    held = [lease_words(lease) for lease in leases if lease["port"] == port and lease["run"] != name]
+    listening = [] if now or by_hand else holders_of_port(port, all_stats())
     found.update(
-        port=int(record["server"]["port"]),
+        port=port,
+        held_by=held[0] if held else "",
+        listening=listening[0] if listening else None,
         recorded_at=float(record["recorded_at"]),
         rebooted=record["boot_id"] != boot_id(),
         running=now or by_hand,
@@ -88,7 +95,7 @@ def order_by_hand(run: Optional[str]) -> Dict[str, Any]:
     the run is in touch.
     """
     runs = [(name, folder) for name, folder in other_runs("") if read_json(folder + "/" + WAY_BACK)]
-    chosen = [(name, folder) for name, folder in runs if run in (None, name)]
+    chosen = _meant(run, runs)
     if not chosen:
         there = ", ".join(name for name, _ in runs) or "none"
         said = "no run has left a way back here" if run is None else "run %s has left no way back here" % run
@@ -98,16 +105,30 @@ def order_by_hand(run: Optional[str]) -> Dict[str, Any]:
         raise Refusal("which-run", "%d runs have left a way back here: %s" % (len(chosen), names), "name it with --run")
     name, folder = chosen[0]
     _refuse_while_steered(name, folder)
+    record = read_json(folder + "/" + WAY_BACK)
+    refuse_if_held(name, int(record["server"]["port"]) if record else 0)
     states = read_actions(folder)
     known = guard_story(folder) or {}
     wanted = known.get("order") or (states[-1]["order"] if states else None)
     if wanted is None or find_run(name) is None:
         raise Refusal("nothing-left", "run %s has stopped no server" % name, "its folder is %s" % folder)
-    record = read_json(folder + "/" + WAY_BACK)
     taken = [state["action"] for state in states]
     action = next(each for each in ("by-hand-%d" % number for number in range(1, 1000)) if each not in taken)
     limits = {key: wanted[key] for key in wanted if key.endswith("_s") or key in ("rules", "memory_settle_mb")}
     return dict(limits, run=name, action=action, port=int(record["server"]["port"] if record else 0))
+
+
+def _meant(run: Optional[str], runs: List[Tuple[str, str]]) -> List[Tuple[str, str]]:
+    """The run of that name; where none is named, the one that holds a server now goes before those of the past."""
+    if run is not None:
+        return [(name, folder) for name, folder in runs if name == run]
+    holding = {lease["run"] for lease in held_leases()}
+    held = [(name, folder) for name, folder in runs if name in holding]
+    return held or [(name, folder) for name, folder in runs if ever_stopped(read_actions(folder))] or runs
+
+
+def ever_stopped(states: List[Dict[str, Any]]) -> bool:
+    return any(state["stopped"] or state["launched"] for state in states)
 
 
 def _refuse_while_steered(run: str, folder: str) -> None:

@@ -1,0 +1,70 @@
+"""What is told of runs that are over while another one is at work on the same server."""
+
+from __future__ import annotations
+
+import os
+import signal
+from typing import Any
+
+import pytest
+
+from tests.remote.guards import story
+from tests.remote.orders import call, order, refused, relaunch, restored, run_folder
+from tests.remote.workplace import FakeServer, Workplace, is_alive, wait_for
+
+pytestmark = pytest.mark.slow
+
+
+def told_of(place: Workplace, run: str) -> dict[str, Any]:
+    found: dict[str, Any] = next(each for each in call(place, cmd="survey")["runs"] if each["run"] == run)
+    return found
+
+
+def left_by_run1(place: Workplace) -> FakeServer:
+    """A server that run1 has put back; its guard was killed, and what it left lies there."""
+    server = place.start()
+    relaunch(place, server)
+    assert restored(place, server)["status"] == "restored"
+    guard = story(place)["guard"]["pid"]
+    os.kill(guard, signal.SIGKILL)
+    wait_for(lambda: not is_alive(guard))
+    return server
+
+
+def test_the_story_of_an_old_run_is_past_while_another_one_holds_the_server(place: Workplace) -> None:
+    left_by_run1(place)
+    assert told_of(place, "run1")["running_is_original"] is True
+    now = told_of(place, "run1")["running"]
+    begun = call(place, cmd="begin", order=dict(order(now, "b1", set_flags={"--fake-start-s": ["0"]}), run="run2"))
+    assert begun.get("error") is None
+    path = run_folder(place).parent / "run2" / "action-b1.json"
+    wait_for(lambda: '"status": "ready"' in path.read_text())
+    old = told_of(place, "run1")
+    assert old["running"] is None
+    assert old["held_by"].startswith("run run2 of ml@laptop")
+    assert told_of(place, "run2")["held_by"] == ""
+    said = refused(place, cmd="order-by-hand", run="run1")
+    assert said.startswith("held: the server on port")
+    assert "run run2 of ml@laptop" in said
+    said = refused(place, cmd="order-by-hand", run=None)
+    assert said.startswith("held: run run2 is steered by ml@laptop")
+
+
+def test_a_server_of_somebody_on_the_port_is_named(place: Workplace) -> None:
+    server = left_by_run1(place)
+    os.kill(told_of(place, "run1")["running"]["pid"], signal.SIGTERM)
+    wait_for(lambda: told_of(place, "run1")["running"] is None)
+    assert told_of(place, "run1")["listening"] is None
+    other = place.start("--port", str(server.port))
+    old = told_of(place, "run1")
+    assert (old["running"], old["held_by"]) == (None, "")
+    assert old["listening"] in (other.pid, *range(other.pid, other.pid + 50))
+
+
+def test_a_run_that_has_stopped_nothing_is_not_meant_beside_one_that_has(place: Workplace) -> None:
+    left_by_run1(place)
+    (run_folder(place).parent / "run0").mkdir(mode=0o700)
+    record = (run_folder(place) / "way_back.json").read_text()
+    (run_folder(place).parent / "run0" / "way_back.json").write_text(record)
+    assert told_of(place, "run0")["stopped"] is False
+    assert call(place, cmd="order-by-hand", run=None)["run"] == "run1"
