@@ -24,12 +24,13 @@ if TYPE_CHECKING:
     from specdoctor.core.endpoint import Endpoint
     from specdoctor.core.engine import Engine
     from specdoctor.core.engine_source import InstalledEngine
-    from specdoctor.core.events import RunSettings, RunStarted
+    from specdoctor.core.events import Event, RunSettings, RunStarted
     from specdoctor.core.facts import Facts
     from specdoctor.core.host import Host
     from specdoctor.core.operations import Clock, Operations
-    from specdoctor.core.ports import Approver, Check, Onlooker, Planner, Scene
+    from specdoctor.core.ports import Approver, Briefing, Check, Onlooker, Planner, Scene
     from specdoctor.core.reach import SshTransport
+    from specdoctor.core.recorded import Recorded
     from specdoctor.drafter.comparison import EngineChoice
     from specdoctor.drafter.pair import DrafterCheck
     from specdoctor.operations.custody import Custody
@@ -243,6 +244,15 @@ def playbook_at(path: Path) -> Playbook:
     from specdoctor.planners.playbook_schema import load_playbook
 
     return load_playbook(path, checks=[check.name for check in all_checks()])
+
+
+def recorded_run(history: Sequence[Event], artefact: Callable[[str], bytes]) -> tuple[Briefing, Recorded]:
+    """A stored run as its planner saw it at the end, and what it found in few words."""
+    from specdoctor.analysis.recording import recorded_of
+    from specdoctor.app.read_again import read_again
+
+    briefing, facts = read_again(history, artefact, all_engines())
+    return briefing, recorded_of(briefing.ledger, facts)
 
 
 def planner_for(settings: RunSettings, *, clock: Clock | None = None) -> Planner:

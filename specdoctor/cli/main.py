@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from specdoctor.cli import drafter, lab
+from specdoctor.cli import drafter, lab, playbook
 from specdoctor.cli.bench import bench
 from specdoctor.cli.breakeven import breakeven
 from specdoctor.cli.catalogue import check, checks, playbooks
@@ -82,6 +82,7 @@ app.command()(breakeven)
 app.command()(compare)
 app.command()(tune)
 app.command()(predict)
+app.add_typer(playbook.app, name="playbook")
 app.add_typer(drafter.app, name="drafter")
 app.add_typer(lab.app, name="lab")
 

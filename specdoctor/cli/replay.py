@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
 from specdoctor.cli import completing
 from specdoctor.cli import options as opt
 from specdoctor.cli.output import print_json, print_text, say, width
-from specdoctor.core.errors import EXIT_OK
+from specdoctor.core.errors import EXIT_INCONCLUSIVE, EXIT_MISMATCH, EXIT_OK, OutputError, UsageError
 
 if TYPE_CHECKING:
+    from specdoctor.core.ledger import Ledger
+    from specdoctor.core.recorded import Recorded
     from specdoctor.planners.expectations import Outcome
     from specdoctor.planners.playbook_schema import Playbook
 
@@ -58,12 +60,21 @@ def replay(
     sudo: opt.Sudo = False,
     interpreter: opt.Interpreter = None,
     targets: opt.TargetsFile = None,
+    junit: Annotated[
+        Path | None,
+        typer.Option(
+            "--junit",
+            metavar="FILE",
+            help="Also write the expectations as JUnit XML, for continuous integration.",
+            show_default=False,
+        ),
+    ] = None,
     json: opt.Json = False,
 ) -> None:
     """Carry out a playbook on a server and judge what it expected.
 
     It goes by the same loop and rules as an investigation. A playbook states in its head what it may do (`allow`);
-    --allow holds it to less.
+    --allow holds it to less. One that was made from a run (`specdoctor playbook from`) also tells what differs here.
 
     Exit code: 0 all expectations met, 1 one was not, 2 faults in the playbook, 3 one could not be judged,
     4 waiting for permission, 5 the host or the server failed.
@@ -72,12 +83,14 @@ def replay(
     Examples:
       specdoctor replay read-only-checkup --target ssh://gpu-7
       specdoctor replay eagle3-slower-than-baseline --target eagle-a
-      specdoctor replay playbooks/mine.yaml --target eagle-a --json
+      specdoctor replay playbooks/mine.yaml --target eagle-a --junit replay.xml
     """
     from specdoctor import assembly
     from specdoctor.cli.playbook_files import playbook_path
 
     path = playbook_path(playbook)
+    if junit is not None and not junit.absolute().parent.is_dir():
+        raise UsageError(f"there is no folder {junit.absolute().parent}", next_step="make it, or name another file")
     book = assembly.playbook_at(path)
     tier = allow or book.allow
     say(f"specdoctor: {path.stem}, {len(book.steps)} steps; it may {_may(tier)}")
@@ -103,7 +116,7 @@ def replay(
         "form": book.load.form,
     }
     code, run_id = _carried_out(target, targets, given, accept_new=accept_new_host_key, as_json=json)
-    _tell(book, path, run_id, code, as_json=json)
+    _tell(book, path, run_id, code, as_json=json, junit=junit)
     raise typer.Exit(code)
 
 
@@ -123,18 +136,18 @@ def _carried_out(
     return started(target, targets, given=given, accept_new=accept_new, as_json=as_json, quiet=True)
 
 
-def _tell(book: Playbook, path: Path, run_id: str, code: int, *, as_json: bool) -> None:
-    """Print what came of the expectations; `code` is the run's, which judged them at its end."""
+def _tell(book: Playbook, path: Path, run_id: str, code: int, *, as_json: bool, junit: Path | None) -> None:
+    """Print what came of the expectations and what differs; `code` is the run's, which judged them at its end."""
     from specdoctor import assembly
     from specdoctor.cli.investigate import point_at, verdict_of
-    from specdoctor.core.ledger import fold
     from specdoctor.planners.expectations import outcomes
     from specdoctor.render.json_run import run_json
 
     store = assembly.open_store()
     try:
-        ledger = fold(store.events(run_id))
-        found = outcomes(book, ledger)
+        briefing, now = assembly.recorded_run(list(store.events(run_id)), lambda name: store.artefact(run_id, name))
+        ledger, found = briefing.ledger, outcomes(book, briefing.ledger)
+        differs = _differs(book, ledger, now)
         if as_json:
             rows = [o.model_dump(mode="json") for o in found]
             print_json(
@@ -144,14 +157,58 @@ def _tell(book: Playbook, path: Path, run_id: str, code: int, *, as_json: bool) 
                     "met": code == EXIT_OK,
                     "exit_code": code,
                     "expectations": rows,
+                    "divergence": differs.document if differs is not None else None,
                     "run": run_json(ledger),
                 }
             )
         else:
-            print_text(f"{verdict_of(ledger)}\n\n{expectations_text(found)}".strip())
+            parts = (verdict_of(ledger), expectations_text(found), differs.text if differs is not None else "")
+            print_text("\n\n".join(part for part in parts if part))
+        if junit is not None:
+            _write_junit(junit, book, path, ledger, found, code, said=differs.text if differs is not None else "")
         point_at(store, ledger)
     finally:
         assembly.close_store(store)
+
+
+class _Differs(NamedTuple):
+    """What differs from the recorded run, for people and for programs."""
+
+    text: str
+    document: dict[str, Any]
+
+
+def _differs(book: Playbook, ledger: Ledger, now: Recorded) -> _Differs | None:
+    """None for a playbook without a record, and where no server was read."""
+    from specdoctor.analysis.divergence import diverged
+    from specdoctor.analysis.launch_spread import launch_spread
+    from specdoctor.render.divergence import divergence_document, divergence_text
+
+    if book.recorded is None or ledger.server is None:
+        return None
+    found = diverged(book.recorded, now, launch_sd=launch_spread(ledger).reckoned)
+    return _Differs(divergence_text(book.recorded, found, width=width()), divergence_document(book.recorded, found))
+
+
+def _write_junit(
+    file: Path, book: Playbook, path: Path, ledger: Ledger, found: tuple[Outcome, ...], code: int, *, said: str
+) -> None:
+    from specdoctor.render.junit import Case, junit_xml
+
+    ended = ledger.ended.reason if ledger.ended is not None else "it was interrupted"
+    broken = f"exit code {code}: {ended}" if code not in (EXIT_OK, EXIT_MISMATCH, EXIT_INCONCLUSIVE) else ""
+    text = junit_xml(
+        path.stem,
+        [Case(name=o.expected, met=o.met, because=o.because) for o in found],
+        seconds=ledger.last_at - ledger.first_at,
+        broken=broken,
+        said=said,
+        properties={"run": ledger.run, "title": book.title, "exit_code": str(code)},
+    )
+    try:
+        file.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise OutputError(f"cannot write {file}: {error.strerror}", next_step="name a file that can be") from error
 
 
 def expectations_text(found: tuple[Outcome, ...]) -> str:

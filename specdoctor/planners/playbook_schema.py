@@ -13,6 +13,7 @@ from specdoctor.core.faults import Fault, explained, refusal, unknown_word
 from specdoctor.core.hypothesis import Answers
 from specdoctor.core.input_file import read_input
 from specdoctor.core.model import Frozen, Role, Status, Verdict
+from specdoctor.core.recorded import Recorded
 from specdoctor.core.yaml_places import Place, YamlFile, parse_yaml
 
 AS_FOUND = "as found"
@@ -20,6 +21,11 @@ LARGEST_BYTES = 8 << 20
 """The label of the launch that a playbook begins with."""
 
 FigureName = Literal["accept_length", "throughput_tok_s", "step_ms"]
+FIGURE_UNITS: dict[FigureName, tuple[str, ...]] = {
+    "accept_length": ("tokens/cycle", "tokens"),
+    "throughput_tok_s": ("tok/s",),
+    "step_ms": ("ms",),
+}
 Comparison = Literal[">=", ">", "<=", "<", "=="]
 CauseId = Annotated[str, Field(pattern=r"^[A-Z]+-\d+$")]
 Label = Annotated[str, Field(min_length=1)]
@@ -158,7 +164,8 @@ class FigureExpectation(Frozen):
     """A figure of one launch against a value or another launch; `tolerance` is the share by which it may be missed.
 
     `concurrency`: of the benchmarks with so many clients, where that is not the playbook's own number. `prompts`: of
-    the benchmark with this built-in set; what it is compared with is with the playbook's own prompts.
+    the benchmark with this built-in set; what it is compared with is with the playbook's own prompts. `unit` says what
+    `value` is meant in, and must be the metric's own.
     """
 
     metric: FigureName
@@ -169,11 +176,14 @@ class FigureExpectation(Frozen):
     tolerance: Annotated[FiniteFloat, Field(ge=0, lt=1)] = 0.0
     concurrency: Annotated[int, Field(ge=1)] | None = None
     prompts: PromptName | None = None
+    unit: str | None = None
 
     @model_validator(mode="after")
     def _one_reference(self) -> Self:
         if (self.value is None) == (self.than is None):
             raise ValueError("needs either value or than (the label of another launch)")
+        if self.unit is not None and self.unit not in FIGURE_UNITS[self.metric]:
+            raise ValueError(f"{self.metric} is in {FIGURE_UNITS[self.metric][0]}, not in {self.unit}")
         return self
 
 
@@ -254,7 +264,10 @@ Expectation = Annotated[
 
 
 class Playbook(Frozen):
-    """One playbook. `allow` is the highest tier that its steps need, and that replaying it permits."""
+    """One playbook. `allow` is the highest tier that its steps need, and that replaying it permits.
+
+    `recorded`: what the run found that it was made from; a replay tells what differs.
+    """
 
     title: Annotated[str, Field(min_length=1)]
     about: str = ""
@@ -264,6 +277,7 @@ class Playbook(Frozen):
     load: Load = Load()
     steps: Annotated[tuple[Step, ...], Field(min_length=1)]
     expect: tuple[Expectation, ...] = ()
+    recorded: Recorded | None = None
 
 
 def load_playbook(path: Path, *, checks: Sequence[str]) -> Playbook:
