@@ -138,6 +138,16 @@ _SOUND = re.compile(
 )
 
 
+_ANSWERS = re.compile(
+    r"\btemp(?:erature)?s?\b\s*(?:of|is|=|at|above|over|>)?\s*\d|\bat (?:\w+ )?temperature|"
+    r"\bwhen (?:it |we )?sampl(?:es?|ing)\b|"
+    r"\bsampled\b|\blossless\w*|\b(?:same|other|another|identical) (?:text|output|answers?)\b",
+    re.I,
+)
+_HEAT = re.compile(r"\btemp(?:erature)?s?\b\s*(?:of|is|=|at|:)?\s*(\d+(?:\.\d+)?)", re.I)
+_MOST_HEAT = 2.0
+
+
 class Symptom(Frozen):
     """What the user reports: complaints by kind, and numbers with the role that their clause gives them."""
 
@@ -160,6 +170,17 @@ class Symptom(Frozen):
             return self
         kept = tuple(c for c in self.claims if c.metric != "throughput_tok_s")
         return self.model_copy(update={"claims": kept})
+
+    @property
+    def asks_about_answers(self) -> bool:
+        """Whether what the server writes is complained of, or how it fares when it samples."""
+        return "wrong-output" in self.complaints or bool(_ANSWERS.search(self.text))
+
+    @property
+    def temperature(self) -> float:
+        """The temperature that the user speaks of; 1 where none above 0 was said."""
+        told = [float(m[1]) for m in _HEAT.finditer(self.text)]
+        return next((t for t in told if 0.0 < t <= _MOST_HEAT), 1.0)
 
     @property
     def only_asks(self) -> bool:

@@ -10,6 +10,7 @@ from specdoctor.analysis.figure import FigureError
 from specdoctor.analysis.recall import read_recall
 from specdoctor.analysis.symptom import read_symptom
 from specdoctor.app import guarding
+from specdoctor.app.asked_answers import answer_figures, answer_plan, with_answers
 from specdoctor.app.bench_flags import failures_text
 from specdoctor.app.bounding import computed, known
 from specdoctor.app.by_hand import recognise
@@ -223,10 +224,11 @@ def _keep_facts(run: Run, action: str, facts: Facts, view: ServerView | None) ->
 def _checks(run: Run, action: str, move: RunChecks) -> Outcome:
     assert run.scene is not None
     chosen = [c for c in run.checks if not move.names or c.name in move.names]
+    scene = with_answers(run, run.scene)
     ids: list[str] = []
     found = 0
     for check in chosen:
-        observations = check.judge(run.scene)
+        observations = check.judge(scene)
         words = "; ".join(f"{o.stance}: {o.claim}" for o in observations)
         evidence = run.record(
             action=action,
@@ -400,6 +402,8 @@ def _bench(run: Run, action: str, move: Bench) -> Outcome:
         told |= {"source": "prompts", "launch": label, "launch_key": key}
     if move.wide:
         told |= wide_figures(measurement, plan, record, _decode_windows(run, record))
+    if move.answers:
+        told |= answer_figures(measurement, move.answers)
     measurement = measurement.model_copy(update=told)
     figures = _figures(measurement) + _own_words(measurement, record)
     evidence = run.record(
@@ -449,6 +453,8 @@ def _plan(run: Run, action: str, move: Bench) -> BenchPlan:
         own_command=() if move.control else settings.bench_command,
         log_path=view.log_path,
     )
+    if move.answers:
+        return answer_plan(plan, move.answers, temperature=move.temperature)
     return wide_plan(plan) if move.wide else plan
 
 

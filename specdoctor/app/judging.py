@@ -71,7 +71,8 @@ def _by_reading(ledger: Ledger, hypothesis: Hypothesis, at: float) -> ev.Hypothe
         return None
     for observed in ledger.observations:
         o = observed.observation
-        if o.cause != hypothesis.cause or o.reading is None or o.reading.subject != prediction.subject:
+        other = o.cause != hypothesis.cause and (hypothesis.cause is not None or o.stance == "refutes")
+        if other or o.reading is None or o.reading.subject != prediction.subject:
             continue
         if o.stance == "supports" and (hypothesis.answers == "exists" or o.explains):
             return _close(hypothesis, Status.SUPPORTED, o.claim, (observed.evidence,), at)

@@ -157,7 +157,9 @@ def confirmed(run: Run) -> bool | None:
     symptom = read_symptom(ledger.settings.symptom).at(ledger.settings.concurrency)
     if run.scene is not None and run.scene.view.state == "down":
         return True
-    slower = ledger.by_key("symptom:slower")
+    slower, lossy = ledger.by_key("symptom:slower"), ledger.by_key("symptom:answers")
+    if lossy is not None and (lossy.status is Status.SUPPORTED or not symptom.asks_about_speed):
+        return lossy.status is Status.SUPPORTED if lossy.status in DECIDED else None
     if slower is not None and slower.status is not Status.OPEN and slower.status is not Status.PARKED:
         return slower.status is Status.SUPPORTED
     if "queueing" in symptom.complaints:

@@ -281,6 +281,9 @@ def _do_now(run: Run, recommendation: ev.Recommendation | None) -> str:
     if view is not None and view.state == "down":
         failure = view.log.failure if view.log else None
         return failure.next_step if failure and failure.next_step else "start it again, and read the end of its log"
+    lossy = run.ledger.by_key("symptom:answers")
+    if lossy is not None and lossy.status is Status.SUPPORTED:
+        return "until it is repaired, send requests that must be answered right to a launch without speculation"
     first = _by_what_was_told(run.ledger)
     left = left_to_do(run.ledger)
     if left:

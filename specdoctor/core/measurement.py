@@ -32,6 +32,7 @@ class BenchPlan(Frozen):
     """A load on one server. Closed loop: `concurrency` clients, each sending its next request when the last has ended.
     Open loop, where `rate_per_s` is given: requests come in at random (Poisson, by `seed`), whatever becomes of others.
 
+    `keep`: keep the text of each answer; with `choices` its tokens too, each with the gap of the two likeliest there.
     `form` is how the prompt is sent: `chat` (the model's template, by the chat endpoint) or `generate`. `warmup`
     requests run first, at the same concurrency, and are kept out of the figures; more of them, up to `warmup_most` in
     all, until two rounds in a row are equally fast. `ignore_eos` makes each answer `max_new_tokens` long. `run` and
@@ -56,6 +57,7 @@ class BenchPlan(Frozen):
     temperature: float = 0.0
     request_timeout_s: float = 300.0
     own_command: tuple[str, ...] = ()
+    keep: Literal["", "text", "choices"] = ""
     log_path: str | None = None
 
 
@@ -65,6 +67,7 @@ class RequestRecord(Frozen):
     `error` begins with its kind: timeout, http NNN, connection, broken stream, server error, stopped.
     `tokens_first_chunk` are the tokens that came with the first non-empty chunk, None if the server does not say;
     `most_tokens_chunk` those of the fullest later one. `gap_..._ms` are times between chunks, not between tokens.
+    `text` and `choices` are kept where the plan asks for them.
     `verify_ct`, `correct_drafts`, `histogram` are the server's own counts for this request, None where it gives none.
     """
 
@@ -87,6 +90,8 @@ class RequestRecord(Frozen):
     proposed_drafts: int | None = None
     histogram: tuple[int, ...] | None = None
     text_digest: str | None = None
+    text: str | None = None
+    choices: tuple[tuple[str, float | None], ...] = ()
     most_tokens_chunk: int | None = None
     gap_p50_ms: float | None = None
     gap_p99_ms: float | None = None
@@ -152,7 +157,8 @@ class Measurement(Frozen):
     `throughput` (tok/s): decode speed of one request at concurrency 1, all requests together above it; the estimator
     says which. `source` control: the original measured again after it was put back; prompts: with other prompts than
     the run's, under a launch key of its own; earlier: read from a log of an earlier start, in no test;
-    wide: short answers under a key of its own, for `between_chunks` alone (median time between chunks of a stream, ms).
+    wide: short answers under a key of its own, for `between_chunks` alone (median time between chunks of a stream, ms);
+    answers: a few answers that are kept to be compared, under a key of their own.
     `step` (ms): one target forward, that is one cycle under speculation. `conditional` lists the conditional acceptance
     per draft position. `failed` counts requests that are in no figure, `failures` by what became of them; `stopped`
     says why a bench ended early: it has no figures then, however many of its requests had ended.
@@ -164,7 +170,7 @@ class Measurement(Frozen):
     launch_key: str
     spec: SpecSetting
     concurrency: int
-    source: Literal["bench", "traffic", "log", "control", "prompts", "earlier", "wide"]
+    source: Literal["bench", "traffic", "log", "control", "prompts", "earlier", "wide", "answers"]
     requests: int
     failed: int = 0
     failures: dict[str, int] = Field(default_factory=dict)

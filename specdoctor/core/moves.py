@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from specdoctor.core.answer_sets import AnswerKind
 from specdoctor.core.hypothesis import Answers, Prediction, Priority
 from specdoctor.core.launch import LaunchChange
 from specdoctor.core.model import Frozen, Risk
@@ -65,7 +66,8 @@ class Bench(Frozen):
     `control`: the original, put back, to be compared with itself before. `prompts`: a built-in set by its name, or a
     file that was read on the host, whose prompts are sent in place of the run's own.
     `template`: the folder of another model, in whose chat template they are sent. `wide`: many short answers, for the
-    time of a forward of so many tokens alone.
+    time of a forward of so many tokens alone. `answers`: a few answers that are kept to be compared; at `temperature`
+    where they are sampled.
     """
 
     kind: Literal["bench"] = "bench"
@@ -76,6 +78,8 @@ class Bench(Frozen):
     prompts: str = ""
     template: str = ""
     wide: bool = False
+    answers: Literal[""] | AnswerKind = ""
+    temperature: float = 0.0
     why: str = ""
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Protocol, runtime_checkable
 
+from specdoctor.core.answer_sets import AnswerSet
 from specdoctor.core.engine import Engine
 from specdoctor.core.events import Event, ModelAsked, ProposalRefused, RunStarted
 from specdoctor.core.facts import CommandFacts, Facts
@@ -23,7 +24,7 @@ class Scene(Frozen):
     """What a check may see: the server as read, the raw facts, and how the user says it is used.
 
     `under_load` is the table of GPUs that was read while a benchmark ran. `material` is what was given beside the
-    server's own files: tables, counters, notes.
+    server's own files: tables, counters, notes. `answers` are those asked of it to be compared.
     """
 
     view: ServerView
@@ -33,6 +34,7 @@ class Scene(Frozen):
     complaints: tuple[str, ...] = ()
     under_load: CommandFacts | None = None
     material: Material = Material()
+    answers: tuple[AnswerSet, ...] = ()
 
 
 class Check(Protocol):

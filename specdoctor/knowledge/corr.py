@@ -21,9 +21,10 @@ group = Group(
         ),
         Cause(
             id="CORR-2",
-            title="other corruption of KV or graph memory",
-            seen="impossible token ids, '!!', an illegal address at the first verify",
-            check="speculation off, graphs off, overlap off, one at a time",
+            title="other corruption of KV, graph or sampling memory",
+            seen="impossible token ids, '!!', an illegal address at the first verify; noise, and nothing accepted, "
+            "once it samples",
+            check="speculation off, graphs off, overlap off, temperature 0, one at a time",
             predicts="one of them cures it",
             fix="that flag, or another version",
             severity="wrong output",

@@ -105,6 +105,7 @@ class Drafter:
         ]
         spread = math.hypot(self._accept.prompt_sd, self._accept.stretch_sd)
         self._logits = mean_preserving_logits(means, spread, max(self.steps, 1))
+        self._loses_sampled = world.engine.loses_sampled_text
         forced = resolved.env.get("SGLANG_SIMULATE_ACC_LEN")
         self._forced = float(forced) if forced and float(forced) > 0 else None
 
@@ -129,6 +130,8 @@ class Drafter:
             extra = self._forced - 1.0
             whole = int(extra)
             return min(whole + (luck.at(position) < extra - whole), self.steps)
+        if self._loses_sampled and temperature > 0:
+            return 0
         keep = 1.0 - self._accept.temperature_drop * min(temperature, 1.5)
         sd, tokens = self._accept.stretch_sd, self._accept.stretch_tokens
         for index in range(self.steps):

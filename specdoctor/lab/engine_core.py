@@ -140,6 +140,7 @@ class EngineCore:
             code=category == "code",
             vocabulary=self._vocabulary,
             rounding="wide" if self.resolved.speculative else "single",
+            noise=self._world.engine.loses_sampled_text and self.resolved.speculative and request.temperature > 0,
         )
         limit = max(min(request.max_new_tokens, room), 1)
         stops = not request.ignore_eos and text.natural_length <= limit

@@ -45,10 +45,11 @@ class Exit:
 
 
 class Token(NamedTuple):
-    """One output token: its id and the text it adds."""
+    """One output token: its id, the text it adds, how far (nats) it is before the second best."""
 
     id: int
     text: str
+    gap: float = 5.0
 
 
 @dataclass(frozen=True)
@@ -67,6 +68,7 @@ class GenRequest:
     stream: bool = False
     category: str | None = None
     health_check: bool = False
+    logprobs: bool = False
 
 
 @dataclass(frozen=True)

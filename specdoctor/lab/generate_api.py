@@ -10,7 +10,7 @@ from collections.abc import AsyncGenerator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from specdoctor.lab.engine_types import GenRequest
+from specdoctor.lab.engine_types import GenRequest, Token
 from specdoctor.lab.http_server import HttpAnswer, HttpRequest
 from specdoctor.lab.server_requests import Completion, Piece, Requests, complete_all
 
@@ -102,10 +102,12 @@ class GenerateApi:
         """Wait for the first piece, so that a refusal is still a proper answer."""
         pieces = self._requests.pieces(request)
         first = await anext(pieces)
-        return self._chunks(first, pieces)
+        return self._chunks(first, pieces, logprobs=request.logprobs)
 
-    async def _chunks(self, first: Piece, pieces: AsyncGenerator[Piece, None]) -> AsyncGenerator[bytes, None]:
-        stream = _StreamText(incremental=self._incremental)
+    async def _chunks(
+        self, first: Piece, pieces: AsyncGenerator[Piece, None], *, logprobs: bool
+    ) -> AsyncGenerator[bytes, None]:
+        stream = _StreamText(incremental=self._incremental, logprobs=logprobs)
         async with contextlib.aclosing(pieces):
             yield stream.chunk(first)
             if first.finished is None:
@@ -117,8 +119,10 @@ class GenerateApi:
 class _StreamText:
     """Builds the chunks of one stream; text and ids grow as encoded strings, since every chunk repeats them."""
 
-    def __init__(self, *, incremental: bool) -> None:
+    def __init__(self, *, incremental: bool, logprobs: bool = False) -> None:
         self._incremental = incremental
+        self._logprobs = logprobs
+        self._told: list[Token] = []
         self._text = ""
         self._ids = ""
 
@@ -130,8 +134,17 @@ class _StreamText:
         else:
             self._text += text
             self._ids += ("," if self._ids and ids else "") + ids
-        meta = json.dumps(piece.meta_info, separators=(",", ":"))
+        meta = json.dumps({**(piece.meta_info or {}), **self._probabilities(piece)}, separators=(",", ":"))
         return f'data: {{"text":"{self._text}","output_ids":[{self._ids}],"meta_info":{meta}}}\n\n'.encode()
+
+    def _probabilities(self, piece: Piece) -> dict[str, Any]:
+        """The log-probability of each token so far and of the two best at its place, where they were asked for."""
+        if not self._logprobs:
+            return {}
+        self._told = [*([] if self._incremental else self._told), *piece.tokens]
+        chosen = [[-0.1, token.id, token.text] for token in self._told]
+        tops = [[one, [-0.1 - token.gap, 0, ""]] for one, token in zip(chosen, self._told, strict=True)]
+        return {"output_token_logprobs": chosen, "output_top_logprobs": tops}
 
 
 def _whole(completion: Completion) -> dict[str, Any]:
@@ -161,6 +174,7 @@ def _read_batch(body: Mapping[str, Any]) -> tuple[list[GenRequest], bool]:
                     temperature=sampling.temperature,
                     ignore_eos=sampling.ignore_eos,
                     stream=bool(body.get("stream")),
+                    logprobs=bool(body.get("return_logprob")),
                 )
             )
     return batch, is_batch

@@ -20,6 +20,7 @@ _LINKS = "and but while because so then when before after".split()
 _PREPOSITIONS = "in on with from over under for of".split()
 _FUNCTIONS = "load parse merge update collect measure split append encode reduce build check".split()
 _NEAR_TIE_SHARE = 0.25
+_NEAR_TIE_GAP = 0.02
 _CODE_HINT = re.compile(r"```|\bdef \w+\(|\bclass \w+|\bimport \w+|[{};]\s*$|=>|\bfunction\b|\bcode\b", re.MULTILINE)
 _PIECES = re.compile(r"\s?[A-Za-z]{1,7}|\s?\d{1,3}|\n+|[ \t]+|[^\sA-Za-z\d]")
 
@@ -44,21 +45,24 @@ class Continuation:
     """The text that follows one prompt, token by token, and where it would end by itself.
 
     In some prompts two next tokens are so near that the rounding of another batch shape decides: from there on the
-    text depends on `rounding`.
+    text depends on `rounding`. With `noise` it is any tokens at all.
     """
 
-    def __init__(self, key: str, *, code: bool, vocabulary: int, rounding: str) -> None:
+    def __init__(self, key: str, *, code: bool, vocabulary: int, rounding: str, noise: bool = False) -> None:
         rng = random.Random(f"{key}:text")
         self.natural_length = int(min(max(rng.lognormvariate(5.9, 0.5), 24), 4096))
         near_tie = rng.random() < _NEAR_TIE_SHARE
         self._fork = rng.randrange(10, 60) if near_tie else None
         self._forked = random.Random(f"{key}:text:{rounding}")
         self._code = code
+        self._noise = noise
         self._vocabulary = vocabulary
         self._pieces = self._write(rng)
         self._written: list[Token] = []
 
     def _write(self, rng: random.Random) -> Iterator[str]:
+        if self._noise:
+            return _noise_pieces(rng)
         return _code_pieces(rng) if self._code else _prose_pieces(rng)
 
     def at(self, position: int) -> Token:
@@ -66,8 +70,9 @@ class Continuation:
         while len(self._written) <= position:
             if len(self._written) == self._fork:
                 self._pieces = self._write(self._forked)
-            piece = next(self._pieces)
-            self._written.append(Token(token_id(piece, self._vocabulary), piece))
+            piece, place = next(self._pieces), len(self._written)
+            gap = _NEAR_TIE_GAP if place == self._fork else 1.0 + zlib.crc32(f"{piece}{place}".encode()) % 700 / 100.0
+            self._written.append(Token(token_id(piece, self._vocabulary), piece, gap))
         return self._written[position]
 
 
@@ -102,3 +107,15 @@ def _code_pieces(rng: random.Random) -> Iterator[str]:
             yield from (left, " =", " " + rng.choice(_FUNCTIONS), "(", rng.choice(_NOUNS), ",", " " + argument, ")")
             yield from ("\n", "    ")
         yield from ("return", " " + argument, "\n\n", "\n")
+
+
+def _noise_pieces(rng: random.Random) -> Iterator[str]:
+    words = (*_NOUNS, *_VERBS, *_FUNCTIONS)
+    while True:
+        kind = rng.random()
+        if kind < 0.04:
+            yield "\N{REPLACEMENT CHARACTER}"
+        elif kind < 0.4:
+            yield "".join(chr(rng.randrange(33, 127)) for _ in range(rng.randrange(1, 5)))
+        else:
+            yield rng.choice(("", " ")) + rng.choice(words)[: rng.randrange(1, 8)]

@@ -44,7 +44,7 @@ from specdoctor.lab.dead_server import crash_lines
 from specdoctor.lab.drafting import stored_states
 from specdoctor.lab.earlier import earlier_logs
 from specdoctor.lab.engine_core import EngineCore, Exit, resolve, startup_script
-from specdoctor.lab.engine_types import GenRequest, Resolved, StartupFailure
+from specdoctor.lab.engine_types import GenRequest, Resolved, StartupFailure, Token
 from specdoctor.lab.machine import node_cpus
 from specdoctor.lab.past import Past, live_through, run_traffic
 from specdoctor.lab.shims.gpu_pages import topology_page
@@ -430,7 +430,7 @@ class SimulatedHost:
                     stream=True,
                 )
                 core.submit(request, at_s)
-                open_requests[key] = _Open(prompt.id, prompt.category, at_s)
+                open_requests[key] = _Open(prompt.id, prompt.category, at_s, plan.keep)
             result = core.step(self.clock.now())
             if result is None:
                 if not due:
@@ -441,7 +441,7 @@ class SimulatedHost:
             self._log += result.log_lines
             for key, tokens in result.deltas.items():
                 if key in open_requests:
-                    open_requests[key].chunk(self.clock.now(), len(tokens))
+                    open_requests[key].chunk(self.clock.now(), tokens)
             for key, finished in result.finished.items():
                 if key not in open_requests:
                     continue
@@ -528,17 +528,20 @@ class SimulatedHost:
 class _Open:
     """A request on its way, as the client sees it."""
 
-    def __init__(self, prompt: str, category: str, sent_s: float) -> None:
+    def __init__(self, prompt: str, category: str, sent_s: float, keep: str = "") -> None:
         self._prompt, self._category, self._sent_s = prompt, category, sent_s
         self._first_s: float | None = None
         self._last_s: float | None = None
         self._chunks = 0
         self._first_tokens = 0
         self._gaps: list[float] = []
+        self._keep, self._tokens = keep, list[Token]()
 
-    def chunk(self, at_s: float, tokens: int) -> None:
+    def chunk(self, at_s: float, tokens: Sequence[Token]) -> None:
+        if self._keep:
+            self._tokens += tokens
         if self._first_s is None:
-            self._first_s, self._first_tokens = at_s, tokens
+            self._first_s, self._first_tokens = at_s, len(tokens)
         if self._last_s is not None:
             self._gaps.append(at_s - self._last_s)
         self._last_s = at_s
@@ -564,6 +567,8 @@ class _Open:
             correct_drafts=_count(meta, *CORRECT_KEYS),
             proposed_drafts=_count(meta, *PROPOSED_KEYS),
             histogram=tuple(histogram) if isinstance(histogram, list) else None,
+            text="".join(t.text for t in self._tokens) if self._keep else None,
+            choices=tuple((t.text, t.gap) for t in self._tokens) if self._keep == "choices" else (),
             gap_p50_ms=1000.0 * sorted(self._gaps)[len(self._gaps) // 2] if self._gaps else None,
         )
 

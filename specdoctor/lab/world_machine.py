@@ -46,6 +46,8 @@ class Engine(Frozen):
     installs: tuple[Install, ...] = ()
     never_replayed: dict[str, tuple[str, ...]] = Field(default_factory=dict)
     """Attention back-end -> phases whose CUDA graph this build captures and does not use."""
+    loses_sampled_text: bool = False
+    """Whether this build, with speculation and a temperature above 0, accepts no draft and writes noise."""
 
     @property
     def release(self) -> tuple[int, int, int]:

@@ -16,6 +16,7 @@ from specdoctor.planners.starts import next_start
 
 OFF = SpecSetting()
 OLD_NEW = "explains:VER-1:other-install"
+LOSSY = "symptom:answers"
 
 
 class Experiment(Frozen):
@@ -77,6 +78,9 @@ def pending_experiments(briefing: Briefing, symptom: Symptom) -> list[Experiment
         out.append(
             Experiment(change=change, hypotheses=(slower.id,), why="is it slower at all, in this state of the system?")
         )
+    lossy = ledger.by_key(LOSSY)
+    if lossy is not None and lossy.status is Status.OPEN and change is not None:
+        out.append(Experiment(change=change, hypotheses=(lossy.id,), why="does it answer the same without?"))
     if slower is None and symptom.asks_about_speed:
         return []
     for o in ledger.observed():

@@ -25,6 +25,7 @@ from specdoctor.core.moves import (
     Watch,
 )
 from specdoctor.core.ports import Briefing, Scene
+from specdoctor.planners.answers import answer_moves, answers_claim, judge_answers
 from specdoctor.planners.experiments import Experiment, pending_experiments, would_launch
 from specdoctor.planners.hypotheses import excluded, explaining, findings, symptom_claim
 from specdoctor.planners.old_new import old_against_new
@@ -72,12 +73,15 @@ class RulePlanner:
             or self._load(ledger, scene, symptom)
             or self._arithmetic(ledger, "measured")
             or self._under_load(ledger, scene)
+            or ([] if blocked(ledger, "bench") else answer_moves(briefing, symptom))
+            or _new(ledger, answers_claim(briefing, symptom))
             or _new(ledger, starts_claim(ledger))
             or _new(ledger, symptom_claim(briefing, symptom))
             or _new(ledger, [*trained_limits(ledger), *template_rival(ledger), *positions_rival(ledger)])
             or _new(ledger, old_against_new(briefing))
             or self._restart(briefing, symptom)
             or list(rival_tests(briefing) if not blocked(ledger, "bench") else ())
+            or judge_answers(briefing)
             or self._ending(briefing, symptom)
         )
 
@@ -179,7 +183,7 @@ def _states_of_knowledge(ledger: Ledger) -> int:
     kinds = {
         "baseline" if m.source == "bench" and not m.spec.on else m.source
         for m in ledger.measurements
-        if (m.launch_key == "original" or not m.spec.on) and m.source != "control"
+        if (m.launch_key == "original" or not m.spec.on) and m.source not in ("control", "answers")
     }
     return len(kinds)
 

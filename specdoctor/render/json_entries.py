@@ -60,7 +60,7 @@ class MeasurementEntry(Frozen):
     step_interval: Interval | None
     requests: int
     failed: int
-    source: Literal["bench", "traffic", "log", "control", "prompts", "earlier", "wide"]
+    source: Literal["bench", "traffic", "log", "control", "prompts", "earlier", "wide", "answers"]
     estimator: str
     flags: tuple[str, ...]
     software: str

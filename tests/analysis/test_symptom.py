@@ -35,6 +35,22 @@ CASES = [
 ]
 
 
+@pytest.mark.parametrize(
+    ("text", "asked", "temperature"),
+    [
+        ("At temperature 0.7 the answers are garbage", True, 0.7),
+        ("nothing is accepted at temperature 1, greedy is fine", True, 1.0),
+        ("greedy output differs from the baseline", True, 1.0),
+        ("is speculation lossless here?", True, 1.0),
+        ("slow, and the GPU temperature is high", False, 1.0),
+        ("57 tok/s, 90 without", False, 1.0),
+    ],
+)
+def test_who_complains_of_the_text_is_heard(text: str, asked: bool, temperature: float) -> None:
+    symptom = read_symptom(text)
+    assert (symptom.asks_about_answers, symptom.temperature) == (asked, temperature)
+
+
 @pytest.mark.parametrize(("text", "complaints", "speeds"), CASES)
 def test_roles_and_complaints(text: str, complaints: tuple[str, ...], speeds: set[tuple[str, float]]) -> None:
     symptom = read_symptom(text)

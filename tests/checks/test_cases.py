@@ -29,6 +29,7 @@ def scene_of(case: dict[str, Any]) -> Scene:
         concurrency=case.get("concurrency", 1),
         complaints=tuple(case.get("complaints", ())),
         material=material_of(case.get("files", {})),
+        answers=case.get("answers", ()),
     )
 
 

@@ -9,11 +9,13 @@ from typing import Any, Dict, List, Optional
 from specdoctor.remote.parts.http_exchange import Exchange, request_bytes
 from specdoctor.remote.parts.local_http import Endpoint
 from specdoctor.remote.parts.request_forms import counts_of, error_of, finish_of, new_text, request_for, tokens_so_far
+from specdoctor.remote.parts.token_choices import Choice, choices_of, joined
 
 COUNT_KEY = b'"completion_tokens":'
 FINISH_KEY = b'"finish_reason":'
 NUMBER = re.compile(rb" ?(\d+)")
 SURE_AFTER = 3
+LONGEST_KEPT = 8000
 
 
 def after_key(line: bytes, key: bytes) -> int:
@@ -32,7 +34,9 @@ class Answer:
     shown that the server sends such: only their count and time matter, and the last one holds everything.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, keep: str = "") -> None:
+        self.keep = keep
+        self.choices: List[Choice] = []
         self.t_first: Optional[float] = None
         self.t_last: Optional[float] = None
         self.chunks = 0
@@ -50,7 +54,7 @@ class Answer:
         """One line of the stream. Raises ValueError with the server's words when it tells an error."""
         if not line.startswith(b"data:"):
             return
-        if self._repeats >= SURE_AFTER and self._counted(line, at):
+        if self._repeats >= SURE_AFTER and self.keep != "choices" and self._counted(line, at):
             return
         data = line[5:].strip()
         if data == b"[DONE]":
@@ -101,6 +105,8 @@ class Answer:
             self._fresh(tokens, at)
         if carries:
             self.text = text if whole else self.text + text
+        if self.keep == "choices":
+            self.choices = joined(self.choices, choices_of(chunk), tokens)
         self.finish = finish_of(chunk) or self.finish
         if self.finish or chunk.get("usage"):
             self.last.append(chunk)
@@ -122,6 +128,8 @@ class Answer:
             "gap_max_ms": 1000.0 * gaps[-1] if gaps else None,
         }
         found.update(counts_of(self.last))
+        if self.keep:
+            found.update(text=self.text[:LONGEST_KEPT], choices=self.choices)
         return found
 
 
@@ -133,7 +141,7 @@ class Request:
     ) -> None:
         self.name = name
         self.prompt = prompt
-        self.answer = Answer()
+        self.answer = Answer(str(plan.get("keep") or ""))
         self._timeout_s = float(plan["request_timeout_s"])
         path, body = request_for(plan, prompt["text"], extra)
         sent = request_bytes(endpoint, path, json.dumps(body).encode("ascii"))

@@ -3,6 +3,8 @@
 import json
 from typing import Any, Dict, Iterable, List, Optional, Tuple
 
+from specdoctor.remote.parts.token_choices import asking_for_choices
+
 CORRECT_KEYS = ("spec_num_correct_drafts", "spec_accepted_drafts", "spec_accept_token_num", "num_accepted_draft_tokens")
 PROPOSED_KEYS = ("spec_num_proposed_drafts", "spec_proposed_drafts", "spec_draft_token_num", "num_draft_tokens")
 HISTOGRAM_KEYS = ("spec_correct_drafts_histogram", "spec_accept_histogram", "acceptance_histogram")
@@ -13,6 +15,8 @@ def request_for(plan: Dict[str, Any], text: str, extra: Dict[str, Any]) -> Tuple
     """(path, JSON body) of one streamed request."""
     engine, limit, temperature = plan["engine"], plan["max_new_tokens"], plan["temperature"]
     extra = dict(extra, ignore_eos=True) if plan.get("ignore_eos") else extra
+    if plan.get("keep") == "choices":
+        extra = dict(extra, **asking_for_choices(engine, plan["form"]))
     if plan["form"] == "generate" and engine == "sglang":
         sampling = {"temperature": temperature, "max_new_tokens": limit}
         if plan.get("ignore_eos"):
