@@ -139,12 +139,14 @@ def _same(found: SpecSetting, wanted: SpecSetting) -> bool:
 
 def _by_measurement(ledger: Ledger, hypothesis: Hypothesis, at: float) -> ev.HypothesisClosed | None:
     prediction = hypothesis.prediction
-    if prediction is None or prediction.value is None or prediction.op not in _COMPARE:
+    if prediction is None or prediction.value is None or prediction.op not in (*_COMPARE, "within"):
         return None
     found = ledger.measured(prediction.under, concurrency=prediction.concurrency)
     figure = metric_of(found, prediction.metric) if found else None
     if found is None or figure is None:
         return None
+    if prediction.op == "within":
+        return _within(ledger, hypothesis, prediction, found, figure, at)
     reference = _reference(ledger, prediction)
     spread = launch_spread(ledger).reckoned if launched_apart(ledger, prediction) else 0.0
     outcome = compare(figure, prediction, launch_sd=spread, reference=reference)
@@ -159,6 +161,22 @@ def _by_measurement(ledger: Ledger, hypothesis: Hypothesis, at: float) -> ev.Hyp
         outcome = False
     status = Status.SUPPORTED if outcome else Status.FALSIFIED
     return _close(hypothesis, status, because, evidence, at)
+
+
+def _within(
+    ledger: Ledger, hypothesis: Hypothesis, prediction: Prediction, found: Measurement, figure: Estimate, at: float
+) -> ev.HypothesisClosed | None:
+    """An expected range already holds what is not known of the expectation: met where the figure lies in it, missed
+    where its whole interval lies outside, and else undecided.
+    """
+    assert prediction.value is not None
+    assert prediction.most is not None
+    met = prediction.value <= figure.value <= prediction.most
+    if not met and figure.high >= prediction.value and figure.low <= prediction.most:
+        return None
+    because = f"predicted {prediction.value:.4g} to {prediction.most:.4g}, measured {figure.with_unit()}, n={figure.n}"
+    status = Status.SUPPORTED if met else Status.FALSIFIED
+    return _close(hypothesis, status, because, (found.evidence, *_reference_evidence(ledger, prediction)), at)
 
 
 def _reference_evidence(ledger: Ledger, prediction: Prediction) -> tuple[str, ...]:

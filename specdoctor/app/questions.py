@@ -72,6 +72,7 @@ def _difference(change: LaunchChange) -> str:
     parts += [f"{name}={value}" for name, value in sorted(change.set_env.items())]
     parts += [f"without {name}" for name in sorted(change.remove_env)]
     parts += [f"in a container of {change.image}"] if change.image is not None else []
+    parts += [f"after making {change.copies.words}"] if change.copies is not None else []
     return ", ".join(parts) or "no change"
 
 

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from specdoctor.analysis.after_repair import Expected, best, expected
+from specdoctor.analysis.after_repair import Expected, best, chains, expected
 from specdoctor.app.run import Run
 from specdoctor.core import events as ev
-from specdoctor.core.ledger import Ledger
-from specdoctor.core.measurement import Measurement
 from specdoctor.core.model import Status
 from specdoctor.drafter.in_scene import alone_as_trained
 from specdoctor.drafter.reported import Alone
@@ -19,7 +17,7 @@ def after_repair(run: Run) -> tuple[ev.ExpectedAfterRepair, ...]:
     found, _ = _expected(run)
     if not found:
         return ()
-    asked = {m.spec.draft_steps for m in _chains(run.ledger)} | {best(found).steps}
+    asked = {*chains(run.ledger), best(found).steps}
     return tuple(
         ev.ExpectedAfterRepair(steps=one.steps, accept_length=one.accept_length, throughput=one.throughput)
         for one in found
@@ -53,20 +51,10 @@ def _expected(run: Run) -> tuple[tuple[Expected, ...], Alone | None]:
     tested = alone_as_trained(run.scene) if run.scene is not None and repaired else None
     if tested is None or ledger.settings.concurrency != 1:
         return (), tested
-    cycles = {m.spec.draft_steps: m.step for m in _chains(ledger) if m.step is not None}
-    return expected(tested.conditional, cycles), tested
+    return expected(tested.conditional, chains(ledger)), tested
 
 
 def _words(one: ev.ExpectedAfterRepair, fastest: bool) -> str:
     steps = "1 step" if one.steps == 1 else f"{one.steps} steps"
     mark = "best, " if fastest else ""
     return f"{one.throughput.with_unit()} at {steps} ({mark}accept length {one.accept_length:.2f})"
-
-
-def _chains(ledger: Ledger) -> list[Measurement]:
-    """Benchmarks of chains for one client, the newest of each length last."""
-    return [
-        m
-        for m in ledger.measurements
-        if m.source == "bench" and m.concurrency == 1 and m.spec.on and m.spec.topk == 1 and m.step is not None
-    ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pydantic import JsonValue
 
+from specdoctor.analysis.after_repair import repaired_in_vain
 from specdoctor.analysis.symptom import read_symptom
 from specdoctor.app.paying import what_would_pay
 from specdoctor.app.repaired import after_repair
@@ -39,7 +40,7 @@ def reach(run: Run) -> ev.VerdictReached:
     ruled_out = tuple(
         f"{h.id} {h.cause or 'symptom'}: {h.claim} ({h.because})"
         for h in ledger.hypotheses.values()
-        if h.status is Status.FALSIFIED
+        if h.status is Status.FALSIFIED and h.answers != "repairs"
     )
     headline = _headline(run, verdict, causes)
     return ev.VerdictReached(
@@ -109,8 +110,11 @@ def _rank(cause: ev.CauseNamed | None) -> tuple[int, int]:
 
 def _named(ledger: Ledger, h: Hypothesis) -> ev.CauseNamed | None:
     assert h.cause is not None
+    if h.answers == "repairs":
+        return None
     if h.status is Status.SUPPORTED:
         role = Role.EXPLAINS if h.answers == "explains" else _role(ledger, h)
+        role = Role.PRESENT if repaired_in_vain(ledger, h.cause) else role
         return ev.CauseNamed(cause=h.cause, status="supported", role=role, claim=h.claim, evidence=h.evidence)
     fault = [o for o in ledger.observations if o.observation.cause == h.cause and o.observation.stance == "supports"]
     if fault or (h.answers == "exists" and not h.evidence):

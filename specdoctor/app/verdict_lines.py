@@ -6,6 +6,7 @@ from specdoctor.analysis.comparisons import Compared, comparisons
 from specdoctor.analysis.cycle import estimated_break_even, estimated_break_even_cycle
 from specdoctor.analysis.recall import RecalledFigure, recalled_figures
 from specdoctor.analysis.state_change import state_change
+from specdoctor.app.repair_tried import repair_tried
 from specdoctor.app.repaired import after_repair_line
 from specdoctor.app.run import Run
 from specdoctor.core import events as ev
@@ -45,7 +46,8 @@ def lines_of(
         lines.append(("because", _cited(words, *(e for c in because for e in c.evidence))))
     lines += _fixes(ledger, because)
     lines += after_repair_line(run)
-    ruled_out = [h for h in ledger.hypotheses.values() if h.status is Status.FALSIFIED]
+    lines += repair_tried(run)
+    ruled_out = [h for h in ledger.hypotheses.values() if h.status is Status.FALSIFIED and h.answers != "repairs"]
     if ruled_out:
         words = "; ".join(f"{h.id} {h.claim} ({_short(h.because)})" for h in ruled_out)
         lines.append(("ruled out", _cited(words, *(e for h in ruled_out for e in h.evidence))))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -12,7 +11,7 @@ from specdoctor.app.checkpoint_reading import CONFIG, LARGEST_CONFIG
 from specdoctor.app.model_files import ModelFiles
 from specdoctor.app.wiring import WiringDocument
 from specdoctor.core.errors import UsageError
-from specdoctor.core.hypothesis import ConfigEdit
+from specdoctor.core.hypothesis import ConfigEdit, edited
 from specdoctor.core.model import Frozen
 from specdoctor.drafter.json_text import json_object
 
@@ -43,29 +42,13 @@ def write_fix(found: WiringDocument, draft: ModelFiles, folder: Path) -> Written
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with path.open("x", encoding="utf-8") as file:
-            file.write(json.dumps(corrected(old, edits), indent=2, ensure_ascii=False) + "\n")
+            file.write(json.dumps(edited(old, edits), indent=2, ensure_ascii=False) + "\n")
     except FileExistsError as error:
         raise UsageError(f"{path} is there already: it is not written over", next_step="name another folder") from error
     except OSError as error:
         raise UsageError(f"{path}: {error.strerror}", next_step="name a folder that you may write to") from error
     needs = next((edit.needs for edit in edits if edit.needs), "")
     return Written(path=str(path), changes=tuple(_words(old, edit) for edit in edits), needs=needs)
-
-
-def corrected(config: Mapping[str, Any], edits: Sequence[ConfigEdit]) -> dict[str, Any]:
-    """The configuration with each edit made; what is between two dots and no mapping is replaced by one."""
-    new = copy.deepcopy(dict(config))
-    for edit in edits:
-        *parents, last = edit.key.split(".")
-        here = new
-        for parent in parents:
-            inner = here.get(parent)
-            here[parent] = here = dict(inner) if isinstance(inner, Mapping) else {}
-        if edit.value is None:
-            here.pop(last, None)
-        else:
-            here[last] = edit.value
-    return new
 
 
 def _agreed(edits: Sequence[ConfigEdit]) -> tuple[ConfigEdit, ...]:

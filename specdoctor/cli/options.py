@@ -114,6 +114,15 @@ Allow = Annotated[
         show_default=False,
     ),
 ]
+KeepCorrected = Annotated[
+    str | None,
+    typer.Option(
+        "--keep-corrected",
+        metavar="DIR",
+        help="Leave the corrected copy of the drafter's folder, where one is tried, at this new place on the host.",
+        show_default=False,
+    ),
+]
 MaxRestarts = Annotated[
     int | None,
     typer.Option(

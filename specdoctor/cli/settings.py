@@ -52,8 +52,16 @@ def settings_of(target: Target, given: dict[str, Any]) -> RunSettings:
         "via": _first(given.get("via"), target.via),
         "sudo": _first(given.get("sudo"), target.sudo),
         "facts_file": _whole(given.get("facts")),
+        "keep_corrected": _place_on_host(given.get("keep_corrected")),
     }
     return RunSettings(**{name: value for name, value in wanted.items() if value is not None})
+
+
+def _place_on_host(path: str | None) -> str | None:
+    """A whole path on the host, without a slash at its end. Raises UsageError."""
+    if path is not None and not path.startswith("/"):
+        raise UsageError(f"--keep-corrected {path}: no whole path on the host", next_step="begin it with /")
+    return path.rstrip("/") if path is not None else None
 
 
 def _checked_recall(given: dict[str, Any]) -> str | None:

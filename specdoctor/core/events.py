@@ -30,7 +30,7 @@ class RunSettings(Frozen):
     say how the target was reached, `engine` is the only one to look for (None: any), `endpoint` the language model that
     may be asked. `concurrencies` are the numbers of clients that a search for the best setting measures with (empty:
     `concurrency`), `launch_spread` the relative spread between two launches of one setting as it is known here (None:
-    assumed).
+    assumed), `keep_corrected` a folder on the host where a corrected copy of the drafter's stays (None: none stays).
     """
 
     symptom: str = ""
@@ -70,6 +70,7 @@ class RunSettings(Frozen):
     via: str | None = None
     sudo: bool = False
     facts_file: str | None = None
+    keep_corrected: str | None = None
 
 
 class _Event(Frozen):

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import copy
+import json
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from typing import Literal
 
@@ -20,8 +23,8 @@ Metric = Literal[
     "start_states",
     "reading",
 ]
-Operator = Literal[">=", ">", "<=", "<", "==", "!="]
-Answers = Literal["symptom", "exists", "explains"]
+Operator = Literal[">=", ">", "<=", "<", "==", "!=", "within"]
+Answers = Literal["symptom", "exists", "explains", "repairs"]
 Priority = Literal["high", "medium", "low"]
 
 JUDGES = "judges"
@@ -44,12 +47,13 @@ class Prediction(Frozen):
     `under` is the key of the launch it speaks about (LaunchChange.key). For a `reading`, `subject` names the argument
     or fact and `text` the expected value; for a measurement `value` is the threshold in the metric's unit, and
     `value_from` says where it comes from (a typed figure, or an evidence id). `setting` is the speculation that the
-    launch will have in force, where it is known.
+    launch will have in force, where it is known. `within`: from `value` to `most`, both included.
     """
 
     metric: Metric
     op: Operator
     value: float | None = None
+    most: float | None = None
     text: str | None = None
     subject: str | None = None
     under: str = "original"
@@ -64,6 +68,7 @@ class Prediction(Frozen):
         if self.metric == "reading":
             return f"{self.subject} {self.op} {self.text}"
         amount = f"{self.value:.4g} {UNITS[self.metric]}" if self.value is not None else "?"
+        amount = f"{self.value:.4g} to {self.most:.4g} {UNITS[self.metric]}" if self.value and self.most else amount
         origin = f" ({self.value_from})" if self.value_from else ""
         return f"{self.metric} {self.op} {amount}{origin}, {self.under_label}"
 
@@ -88,8 +93,9 @@ class Hypothesis(Frozen):
     """A claim about the server that evidence can close.
 
     `answers`: `symptom` (is what the user reports true here?), `exists` (is this fault there?), `explains` (does
-    removing it remove the symptom?). `key` is the planner's own stable name, so that nothing is opened twice.
-    `decides` says, for a claim that stays open, which test would close it.
+    removing it remove the symptom?), `repairs` (does a repair bring what it was expected to
+    bring?). `key` is the planner's own stable name, so that nothing is opened twice. `decides` says, for a claim that
+    stays open, which test would close it.
     """
 
     id: str
@@ -133,6 +139,27 @@ class ConfigEdit(Frozen):
     key: str
     value: JsonValue = None
     needs: str = ""
+
+    @property
+    def words(self) -> str:
+        return f"{self.key} = {json.dumps(self.value)}" if self.value is not None else f"no {self.key}"
+
+
+def edited(config: Mapping[str, JsonValue], edits: Sequence[ConfigEdit]) -> dict[str, JsonValue]:
+    """The configuration with each edit made; what is between two dots and no mapping is replaced by one."""
+    new = copy.deepcopy(dict(config))
+    for edit in edits:
+        *parents, last = edit.key.split(".")
+        here: dict[str, JsonValue] = new
+        for parent in parents:
+            inner = here.get(parent)
+            within: dict[str, JsonValue] = dict(inner) if isinstance(inner, dict) else {}
+            here[parent] = here = within
+        if edit.value is None:
+            here.pop(last, None)
+        else:
+            here[last] = edit.value
+    return new
 
 
 Stance = Literal["supports", "refutes", "suggests", "silent", "no-data"]

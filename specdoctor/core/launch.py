@@ -8,6 +8,7 @@ from typing import Literal
 
 from pydantic import Field, JsonValue
 
+from specdoctor.core.hypothesis import ConfigEdit
 from specdoctor.core.model import Frozen
 from specdoctor.core.server import KeeperRef, ServerRef
 
@@ -21,12 +22,35 @@ def opens_flag(word: str) -> bool:
     return len(word) > 1 and word[0] == "-" and _NUMBER.fullmatch(word) is None
 
 
+class CorrectedCopy(Frozen):
+    """A model's folder once more on the host, as links to its files, with `edits` made in its config.json.
+
+    `source` is only read. The copy lies in the run's own folder and goes with it, or stays at `kept`. In a launch line
+    `place` stands for it; where it lies is known once it is made.
+    """
+
+    source: str
+    edits: tuple[ConfigEdit, ...]
+    kept: str | None = None
+
+    @property
+    def place(self) -> str:
+        return self.kept or f"{self.source}-corrected"
+
+    @property
+    def words(self) -> str:
+        """What it is, for a person who makes one."""
+        edits = ", ".join(edit.words for edit in self.edits)
+        return f"{self.place}: links to the files of {self.source}, and a config.json with {edits}"
+
+
 class LaunchChange(Frozen):
     """A difference against the ORIGINAL launch line: flags (with dashes) to set or remove, environment likewise.
 
     `set_flags` maps a flag to its values (empty tuple: a switch without value). `words` replaces words before the
-    flags, as they stand: the interpreter of another installation. `image`: the container is made from this one. The
-    empty change is the original.
+    flags, as they stand: the interpreter of another installation. `image`: the container is made from this one.
+    `copies`: a folder that is made before the start, and that `set_flags` name by its `place`. The empty change is the
+    original.
     """
 
     label: str
@@ -37,10 +61,19 @@ class LaunchChange(Frozen):
     set_env: dict[str, str] = Field(default_factory=dict)
     remove_env: tuple[str, ...] = ()
     image: str | None = None
+    copies: CorrectedCopy | None = None
 
     @property
     def is_original(self) -> bool:
-        changed = (self.words, self.set_flags, self.remove_flags, self.set_env, self.remove_env, self.image)
+        changed = (
+            self.words,
+            self.set_flags,
+            self.remove_flags,
+            self.set_env,
+            self.remove_env,
+            self.image,
+            self.copies,
+        )
         return not any(changed)
 
     @property
@@ -61,6 +94,7 @@ class LaunchChange(Frozen):
         parts += [f"-{f}" for f in sorted(self.remove_flags)]
         parts += [f"{k}:={v}" for k, v in sorted(self.set_env.items())] + [f"-{k}:" for k in sorted(self.remove_env)]
         parts += [f"image={self.image}"] if self.image is not None else []
+        parts += [edit.words for edit in self.copies.edits] if self.copies is not None else []
         return "; ".join(parts) or "original"
 
 

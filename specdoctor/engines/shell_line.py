@@ -28,8 +28,8 @@ def _quoted(word: str, variable: str) -> str:
 
 def shell_line(argv: Sequence[str], change: LaunchChange, *, flags_from: int, prefix: str) -> str:
     """`argv` (already changed and redacted) with the environment of `change`: variables that it sets stand before the
-    command, those it removes as `env -u NAME`; another image is named in a comment. Flags begin at `flags_from`;
-    `prefix` begins the names of variables.
+    command, those it removes as `env -u NAME`; another image or a corrected copy is named in a comment. Flags
+    begin at `flags_from`; `prefix` begins the names of variables.
     """
     parts: list[str] = []
     if change.remove_env:
@@ -44,4 +44,5 @@ def shell_line(argv: Sequence[str], change: LaunchChange, *, flags_from: int, pr
         else:
             parts.append(_quoted(word, _variable(flag, prefix)))
     parts += [f"# in a container of {change.image}"] if change.image is not None else []
+    parts += [f"# {change.copies.words}"] if change.copies is not None else []
     return " ".join(parts)

@@ -25,6 +25,7 @@ from specdoctor.core.facts import (
     PackageFacts,
     ProcessFacts,
 )
+from specdoctor.core.hypothesis import edited
 from specdoctor.core.launch import (
     ORIGINAL,
     HostState,
@@ -47,12 +48,13 @@ from specdoctor.lab.engine_core import EngineCore, Exit, resolve, startup_script
 from specdoctor.lab.engine_types import GenRequest, Resolved, StartupFailure, Token
 from specdoctor.lab.machine import node_cpus
 from specdoctor.lab.past import Past, live_through, run_traffic
+from specdoctor.lab.sglang_args import declared_models
 from specdoctor.lab.shims.gpu_pages import topology_page
 from specdoctor.lab.shims.gpu_view import Gpu, gpu_fields
 from specdoctor.lab.simulated_keeping import ancestors, keeping_of
 from specdoctor.lab.tensor_lists import tensor_lists
 from specdoctor.lab.tensors import weights_bytes
-from specdoctor.lab.world import Install, World
+from specdoctor.lab.world import Install, Model, World
 
 EPOCH_S = 1_771_000_000.0
 COMPARED = ("argv", "env", "cwd", "affinity", "limits")
@@ -128,7 +130,7 @@ class SimulatedHost:
         self._pid += 10
         self._launch = change
         env = {**self._env, **change.set_env}
-        resolved = resolve(list(apply_change(self._argv, change)), env, self.world)
+        resolved = resolve(list(apply_change(self._argv, change)), env, self.world, models=self._models(change))
         self._core = None
         if isinstance(resolved, StartupFailure):
             self._log += resolved.lines
@@ -143,6 +145,15 @@ class SimulatedHost:
             self._log += step.lines
         self._core = EngineCore(resolved, self.world, self._seed + self._pid, ready_s=at_s, pid=self._pid)
         return at_s, None
+
+    def _models(self, change: LaunchChange) -> dict[str, Model]:
+        """What lies in the models' folders, and in a copy that the change makes of one."""
+        found = declared_models(self.world)
+        asked = change.copies
+        if asked is not None and asked.source in found:
+            of = found[asked.source]
+            found[asked.place] = of.model_copy(update={"config": edited(of.config, asked.edits), "path": asked.place})
+        return found
 
     @property
     def _ref(self) -> ServerRef:

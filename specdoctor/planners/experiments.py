@@ -12,6 +12,7 @@ from specdoctor.core.model import Frozen, Status
 from specdoctor.core.moves import Note
 from specdoctor.core.ports import Briefing
 from specdoctor.core.server import SpecSetting
+from specdoctor.planners.corrections import corrected_change
 from specdoctor.planners.starts import next_start
 
 OFF = SpecSetting()
@@ -94,6 +95,10 @@ def pending_experiments(briefing: Briefing, symptom: Symptom) -> list[Experiment
             continue
         why = f"does undoing it remove the symptom? ({o.claim})"
         out.append(Experiment(change=remedy, hypotheses=(hypothesis.id,), why=why))
+    corrected = corrected_change(briefing)
+    if corrected is not None:
+        why = "does it come right with the drafter's config.json corrected?"
+        out.append(Experiment(change=corrected[0], hypotheses=corrected[1], why=why))
     out += _rivals(briefing)
     other, old_new = other_install_change(briefing), ledger.by_key(OLD_NEW)
     if other is not None and old_new is not None and old_new.status is Status.OPEN:

@@ -26,6 +26,7 @@ from specdoctor.core.moves import (
 )
 from specdoctor.core.ports import Briefing, Scene
 from specdoctor.planners.answers import answer_moves, answers_claim, judge_answers
+from specdoctor.planners.corrections import repair_claims
 from specdoctor.planners.experiments import Experiment, pending_experiments, would_launch
 from specdoctor.planners.hypotheses import excluded, explaining, findings, symptom_claim
 from specdoctor.planners.old_new import old_against_new
@@ -79,6 +80,7 @@ class RulePlanner:
             or _new(ledger, symptom_claim(briefing, symptom))
             or _new(ledger, [*trained_limits(ledger), *template_rival(ledger), *positions_rival(ledger)])
             or _new(ledger, old_against_new(briefing))
+            or _new(ledger, repair_claims(briefing))
             or self._restart(briefing, symptom)
             or list(rival_tests(briefing) if not blocked(ledger, "bench") else ())
             or judge_answers(briefing)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from specdoctor.analysis.after_repair import repaired_in_vain
 from specdoctor.core.ledger import Ledger
 from specdoctor.core.model import Status
 
@@ -15,7 +16,10 @@ def slower_confirmed(ledger: Ledger) -> bool:
 def explained(ledger: Ledger, about: str | None = None) -> bool:
     """Whether a supported cause accounts for the symptom, or for one quantity of it (`about`)."""
     return any(
-        h.answers == "explains" and h.status is Status.SUPPORTED and about in (None, h.about)
+        h.answers == "explains"
+        and h.status is Status.SUPPORTED
+        and about in (None, h.about)
+        and not repaired_in_vain(ledger, h.cause)
         for h in ledger.hypotheses.values()
     )
 

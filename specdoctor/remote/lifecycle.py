@@ -11,6 +11,7 @@ import time
 from typing import Any, Dict, Iterator, List, Optional, Tuple
 
 from specdoctor.remote.parts.answer import Refusal, run_program
+from specdoctor.remote.parts.corrected_copy import with_copy
 from specdoctor.remote.parts.drivers import driver_of
 from specdoctor.remote.parts.guard import dismiss_guard, post_guard
 from specdoctor.remote.parts.guard_story import guard_lives, guard_story
@@ -79,6 +80,7 @@ def begin(order: Dict[str, Any]) -> Dict[str, Any]:
                 write_json(folder + "/" + WAY_BACK, record)
             touch_contact(folder)
         check_stoppable(folder, record, order["server"])
+        order = with_copy(folder, record, order)
         post_guard(folder, record, order)
     except BaseException:
         drop_lock(folder, int(record["server"]["port"]), lock)

@@ -139,6 +139,7 @@ def change_words(change: LaunchChange) -> str:
     """A change of a launch line in words: what is set, what goes, in arguments and environment."""
     setting = [" ".join((flag, *values)) for flag, values in sorted(change.set_flags.items())]
     setting += [f"{name}={value}" for name, value in sorted(change.set_env.items())]
+    setting += [edit.words for edit in change.copies.edits] if change.copies is not None else []
     removing = [*sorted(change.remove_flags), *sorted(change.remove_env)]
     parts = [f"with {', '.join(setting)}" if setting else "", f"without {', '.join(removing)}" if removing else ""]
     return "; ".join(p for p in parts if p) or "as found"

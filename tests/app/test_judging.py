@@ -137,3 +137,22 @@ def test_a_reading_decides_whether_a_fault_is_there(stance: str, status: Status)
 def test_that_a_fault_is_there_does_not_make_it_the_explanation() -> None:
     told = Prediction(metric="reading", op="!=", subject="draft tokens", text="16")
     assert judge(run_with(explains(told), reading("supports")), at=0.0) == ()
+
+
+@pytest.mark.parametrize(
+    ("value", "half", "status"),
+    [
+        (82.0, 4.0, Status.SUPPORTED),
+        (74.0, 4.0, Status.FALSIFIED),
+        (96.0, 4.0, Status.FALSIFIED),
+        (79.0, 4.0, Status.OPEN),
+        (92.0, 4.0, Status.OPEN),
+    ],
+)
+def test_an_expected_range_is_met_within_missed_outside_and_else_undecided(
+    value: float, half: float, status: Status
+) -> None:
+    expected = predicts(op="within", value=80.0).model_copy(update={"most": 90.0})
+    closed = judge(run_with(explains(expected), bench(value, half=half)), at=0.0)
+    assert (closed[0].status if closed else Status.OPEN) is status
+    assert not closed or "predicted 80 to 90, measured" in closed[0].because

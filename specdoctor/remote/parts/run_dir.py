@@ -239,9 +239,13 @@ def remove_run(folder: str) -> List[str]:
     removed: List[str] = []
     for attempt in range(REMOVE_ATTEMPTS):  # a command whose connection was lost may still write here
         for name in sorted(os.listdir(folder)):
+            path = folder + "/" + name
             with contextlib.suppress(FileNotFoundError):
-                os.unlink(folder + "/" + name)
-                removed.append(folder + "/" + name)
+                if os.path.isdir(path) and not os.path.islink(path):
+                    shutil.rmtree(path)  # a copy of links: what they lead to stays
+                else:
+                    os.unlink(path)
+                removed.append(path)
         try:
             os.rmdir(folder)
             break
