@@ -112,7 +112,7 @@ def _unfit(points: Sequence[CyclePoint]) -> Refusal | None:
         )
     for point in points:
         if point.gap is not None and not abs(point.gap) <= GAP_BLOCKS_FIT:
-            reason = f"at {point.steps} steps throughput, cycle and accept length disagree by {point.gap:.1%}"
+            reason = f"at {point.steps} steps throughput, cycle and accept length disagree by {abs(point.gap):.1%}"
             return Refusal(kind="identity-gap", reason=reason)
     return None
 

@@ -48,6 +48,7 @@ from specdoctor.core.moves import (
     risk_of,
 )
 from specdoctor.core.operations import SnapshotRequest
+from specdoctor.core.reach import spoken
 from specdoctor.core.redact import redact
 from specdoctor.core.server import DecodeWindow, ServerRef, ServerView, SpecSetting
 from specdoctor.core.software import software_words
@@ -278,7 +279,8 @@ def _server(run: Run) -> ServerRef:
     server = run.ledger.current_server
     if server is None:
         raise TargetError(
-            f"{run.operations.target}: no server process is known", next_step="look again: specdoctor doctor TARGET"
+            f"{spoken(run.operations.target)}: no server process is known",
+            next_step="look again: specdoctor doctor TARGET",
         )
     return server
 

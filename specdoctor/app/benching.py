@@ -21,6 +21,7 @@ from specdoctor.core.measurement import BenchPlan, BenchRecord, Measurement, Req
 from specdoctor.core.model import Frozen
 from specdoctor.core.operations import OnProgress, Operations
 from specdoctor.core.ports import Scene
+from specdoctor.core.reach import spoken
 from specdoctor.core.server import SpecSetting
 
 LENGTHS_DIFFER = 0.05
@@ -76,7 +77,7 @@ class Side:
 
     def __init__(self, operations: Operations, scene: Scene, label: str) -> None:
         if scene.view.ref is None:
-            raise TargetError(f"{label}: no server runs there", next_step="start it, then measure again")
+            raise TargetError(f"{spoken(label)}: no server runs there", next_step="start it, then measure again")
         self.operations = operations
         self.scene = scene
         self.label = label
@@ -138,7 +139,7 @@ class Side:
         )
         if found.throughput is None:
             raise TargetError(
-                f"{self.label}: nothing could be measured at {load.label}",
+                f"{spoken(self.label)}: nothing could be measured at {load.label}",
                 tried=f"{len(record.requests)} requests: {'; '.join(found.flags) or 'none could be timed'}",
                 next_step="look at the server's log (specdoctor triage), then measure again",
             )

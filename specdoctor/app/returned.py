@@ -13,6 +13,7 @@ from specdoctor.core.facts import Facts, ProcessFacts
 from specdoctor.core.launch import LaunchOutcome, RestoreOutcome
 from specdoctor.core.moves import Relaunch
 from specdoctor.core.operations import SnapshotRequest
+from specdoctor.core.reach import spoken
 from specdoctor.core.server import ServerView
 
 PARTS = ("cwd", "env", "user", "cpus_allowed", "mems_allowed", "nice", "umask", "limits")
@@ -53,7 +54,8 @@ def _record(run: Run, facts: Facts, now: ServerView | None, equal: dict[str, boo
         parts = ", ".join(part for part, same in equal.items() if not same)
         state = f"is not as it was found ({parts})" if now is not None else "does not run"
         raise TargetError(
-            f"{run.operations.target}: the way back of run {run.id} is gone from the host, and the server {state}",
+            f"{spoken(run.operations.target)}: the way back of run {run.id} is gone from the host, "
+            f"and the server {state}",
             tried="the server on its port, and the folder of the run on the host",
             next_step="put it back yourself, then resume again; or begin a new run",
         )

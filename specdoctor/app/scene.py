@@ -9,6 +9,7 @@ from specdoctor.core.engine import Engine
 from specdoctor.core.errors import TargetError
 from specdoctor.core.facts import Facts, LeaseFacts
 from specdoctor.core.ports import Scene
+from specdoctor.core.reach import spoken
 from specdoctor.core.server import ServerView
 
 _TEST_LOG = re.compile(r"/specdoctor(?:-\d+)?/(?P<run>[^/]+)/action-[^/]+\.log$")
@@ -36,7 +37,7 @@ def scene_of(
     chosen = [v for v in chosen if v.state != "down"] or chosen
     if not chosen:
         raise TargetError(
-            f"{target}: {none_found(views, port)}",
+            f"{spoken(target)}: {none_found(views, port)}",
             tried="processes, their command lines and logs",
             next_step="start it, or name its log with --log, or check the port",
         )
@@ -44,14 +45,14 @@ def scene_of(
         chosen = [max(chosen, key=lambda v: _last_written(v, facts))]
     if len(chosen) > 1:
         raise TargetError(
-            f"{target}: {len(chosen)} servers were found ({_listed(chosen)})",
+            f"{spoken(target)}: {len(chosen)} servers were found ({_listed(chosen)})",
             next_step="choose one with --server-port",
         )
     view = chosen[0]
     tester = test_launch_of(view, facts)
     if tester is not None and tester != own_run:
         raise TargetError(
-            f"{target}: {held_text(tester)}",
+            f"{spoken(target)}: {held_text(tester)}",
             tried=f"process {view.ref.pid if view.ref else '?'}, which writes its log for that run",
             next_step=f"wait for its end, or have it put the server back: {resume_line(tester)}",
         )
@@ -59,7 +60,7 @@ def scene_of(
     if holder is not None and own_run is not None and holder.run != own_run:
         whose = f"run {holder.run} of {holder.who} ({holder.user} on this host)"
         raise TargetError(
-            f"{target}: the server is held by specdoctor's {whose}",
+            f"{spoken(target)}: the server is held by specdoctor's {whose}",
             tried=f"port {holder.port}, where a server is {view.state} just now",
             next_step=f"wait until that run has put it back; how far it is: specdoctor status {target}",
         )

@@ -10,6 +10,7 @@ from pydantic import ConfigDict, Field, JsonValue
 
 from specdoctor.analysis.symptom import read_symptom
 from specdoctor.app.identity import IdentityCheck, identity_checks
+from specdoctor.app.told_and_read import contradictions
 from specdoctor.app.triage_fact import Fact
 from specdoctor.app.triage_facts import facts_of
 from specdoctor.app.triage_findings import Finding, findings_of
@@ -42,7 +43,8 @@ class EngineSeen(Frozen):
 
 class TriageDocument(Frozen):
     """What the files say. `facts` holds only what is known, each figure of an estimate with its estimator beside
-    it; `facts_from` names the places that it was read from, `unread` what could not be read, or in part.
+    it; `facts_from` names the places that it was read from, `unread` what could not be read, or in part. `state` is
+    None where nothing shows whether the server runs; `contradicted` is what the symptom says and the files do not.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
@@ -58,6 +60,7 @@ class TriageDocument(Frozen):
     identity: tuple[IdentityCheck, ...] = ()
     to_try: LineToTry | None = None
     unread: dict[str, str] = Field(default_factory=dict)
+    contradicted: tuple[str, ...] = ()
     missing: tuple[str, ...]
     files: tuple[str, ...]
 
@@ -96,7 +99,7 @@ def triage(
     findings = findings_of(cited, texts, verdict=verdict)
     return TriageDocument(
         engine=EngineSeen(name=view.engine or None, version=view.version, version_range=view.version_range),
-        state=view.state if view.engine else None,
+        state=view.state if _was_seen(view, given) else None,
         verdict=verdict,
         headline=_headline(view, verdict, findings),
         findings=findings,
@@ -104,10 +107,18 @@ def triage(
         facts_from={fact.name: _place(fact, named) for fact in found if fact.place},
         identity=identity_checks(scene, by_name),
         to_try=line_to_try(view, engines, observations, by_name),
+        contradicted=contradictions(complained, by_name),
         unread={seen.where: seen.problem for seen in given.files if seen.problem},
         missing=_missing(view, verdict, findings),
         files=tuple(texts),
     )
+
+
+def _was_seen(view: ServerView, given: Material) -> bool:
+    """Whether anything tells of a server that was started: a launch line alone does not."""
+    answers = any(exchange.direction == "answer" for exchange in given.exchanges)
+    told = view.log is not None or view.effective_source is not None or given.counters or given.iterations or answers
+    return bool(view.engine and told)
 
 
 def _place(fact: Fact, named: Mapping[str, str]) -> str:

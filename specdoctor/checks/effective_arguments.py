@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from specdoctor.checks.reading import log_source, silent, whole
+from specdoctor.checks.reading import log_source, no_data, silent, whole
 from specdoctor.core.hypothesis import Observation, Prediction, Remedy
 from specdoctor.core.ports import Scene
 from specdoctor.core.server import Notice, Rewrite, ServerView, SpecSetting
@@ -25,6 +25,8 @@ class EffectiveArguments:
             told = _told_by_the_log(scene.view)
             if told:
                 return told
+        if not (scene.view.asked or scene.view.argv or scene.view.rewrites):
+            return no_data(self.name, None, "no launch line was read: what was asked for is not known")
         if not replaced:
             return silent(self.name, None, "every value that was asked for is in force")
         asked = "asks-setting" in scene.complaints

@@ -20,6 +20,7 @@ from specdoctor.core.errors import (
     PolicyError,
     UsageError,
 )
+from specdoctor.core.reach import spoken
 
 if TYPE_CHECKING:
     from specdoctor.app.benching import BenchSettings, Block, LoadResult, Side
@@ -209,7 +210,7 @@ def _side(stack: ExitStack, wanted: str | None, targets: Path | None, port: int 
     seen = stack.enter_context(look(wanted, targets, server_port=port, **common))
     scene = seen.scene()
     label = seen.named.name or seen.target
-    return Side(seen.operations, scene, f"{label}:{scene.view.ref.port}" if port and scene.view.ref else label)
+    return Side(seen.operations, scene, f"{spoken(label)}:{scene.view.ref.port}" if port and scene.view.ref else label)
 
 
 def _refuse_traffic(sides: list[Side], with_traffic: bool) -> None:
@@ -217,7 +218,7 @@ def _refuse_traffic(sides: list[Side], with_traffic: bool) -> None:
         foreign = side.foreign_requests(WATCH_S)
         if foreign:
             raise PolicyError(
-                f"{side.label}: {foreign} requests of others were seen on this server",
+                f"{spoken(side.label)}: {foreign} requests of others were seen on this server",
                 next_step="come back when it is idle, or allow it with --with-traffic",
             )
 

@@ -11,6 +11,7 @@ from specdoctor.core.events import RunSettings
 from specdoctor.core.faults import unknown_word
 from specdoctor.core.input_file import is_there
 from specdoctor.core.model import Risk
+from specdoctor.core.redact import redact_typed
 
 _RECALL = 'write for example: --recall "baseline=89 spec=94" --recalled-at "before 25 Feb"'
 
@@ -18,7 +19,7 @@ _RECALL = 'write for example: --recall "baseline=89 spec=94" --recalled-at "befo
 def settings_of(target: Target, given: dict[str, Any]) -> RunSettings:
     """Settings of a new run. `given` holds the options by name, None where nothing was said. Raises UsageError."""
     wanted: dict[str, Any] = {
-        "symptom": given.get("symptom"),
+        "symptom": _typed(given.get("symptom")),
         "recall": _checked_recall(given),
         "recalled_at": given.get("recalled_at"),
         "allow": _tier(given),
@@ -90,6 +91,11 @@ def _tier(given: dict[str, Any]) -> Risk | None:
 
 def _first(*values: Any) -> Any:
     return next((value for value in values if value is not None), None)
+
+
+def _typed(text: str | None) -> str | None:
+    """What a person typed, before anything keeps it or passes it on."""
+    return redact_typed(text) if text is not None else None
 
 
 def _whole(path: Any) -> str | None:

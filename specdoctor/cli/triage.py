@@ -42,10 +42,11 @@ def triage(
     from specdoctor import assembly
     from specdoctor.cli.given_files import read_given
     from specdoctor.core.model import Verdict
+    from specdoctor.core.redact import redact_typed
     from specdoctor.render.triage import triage_lines
 
     given = read_given(paths)
-    document = assembly.triaged(given.texts, symptom=symptom or "", problems=given.problems)
+    document = assembly.triaged(given.texts, symptom=redact_typed(symptom or ""), problems=given.problems)
     shown = document.model_dump(mode="json", by_alias=True)
     if json:
         print_json(shown)

@@ -74,11 +74,15 @@ class Row(Frozen):
 
 
 class Table(Frozen):
-    """Rows of one file (CSV, Markdown, or the result files of known load generators)."""
+    """Rows of one file (CSV, Markdown, or the result files of known load generators).
+
+    `refused` says of cells, as ends of sentences, why they were not taken for their column's quantity.
+    """
 
     where: str
     header: tuple[str, ...]
     rows: tuple[Row, ...]
+    refused: tuple[str, ...] = ()
 
 
 class NotedFigure(Frozen):

@@ -14,27 +14,57 @@ _WORDS = r"(?:api[-_]?key|admin[-_]?api[-_]?key|secret|password|passwd|credentia
 _TOKEN = r"(?:(?:hf|hub|auth|access|bearer|github|api|session|refresh|id)[-_]?token|^token$)"
 _SECRET_NAME = re.compile(rf"(?:{_WORDS}|{_TOKEN})", re.IGNORECASE)
 _FLAG = re.compile(
-    rf"(--[\w-]*(?:{_WORDS}|(?:hf|hub|auth|access|api)[-_]token)[\w-]*)(=|\s+)(?![\"']?\$\w)(\"[^\"]*\"|'[^']*'|[^\s\"',;)\]}}\\]+)",
+    rf"(?<![\w-])(--(?=[\w-]*?(?:{_WORDS}|(?:hf|hub|auth|access|api)[-_]token))[\w-]++)(=|\s+)(?![\"']?\$\w)(\"[^\"]*\"|'[^']*'|[^\s\"',;)\]}}\\]+)",
     re.I,
 )
 _ENV = re.compile(
-    rf"\b(\w*(?:{_WORDS}|(?:hf|hub|auth|access|api)_?token)\w*)(=)(?!(?:None|True|False|null)\b|[\"']?\$\w)(\"[^\"]*\"|'[^']*'|[^\s\"',;)\]}}\\]+)",
+    rf"(?<!\w)(?=\w*?(?:{_WORDS}|(?:hf|hub|auth|access|api)_?token))([\w-]{{0,60}}?\w++)(=)(?!(?:None|True|False|null)\b|[\"']?\$\w)(\"[^\"]*\"|'[^']*'|[^\s\"',;)\]}}\\]+)",
     re.I,
 )
 _JSON = re.compile(
-    rf"(\\*[\"']\w*(?:{_WORDS}|(?:hf|hub|auth|access|api)_?token)\w*\\*[\"']\s*:\s*)(\\*[\"'])((?:(?!\2).)*)(\2)",
+    rf"(\\{{0,8}}[\"'](?=\w*?(?:{_WORDS}|(?:hf|hub|auth|access|api)_?token))[\w-]++\\{{0,8}}[\"']\s*:\s*)(\\*[\"'])((?:(?!\2).)*)(\2)",
     re.IGNORECASE,
 )
-_URL = re.compile(r"(\b[a-z][a-z0-9+.-]*://)[^\s/@:]+:[^\s/@]+@", re.IGNORECASE)
+_URL = re.compile(r"([a-z][a-z0-9+.-]{0,30}://)[^\s/@:]+:[^\s/@]+@", re.IGNORECASE)
 _BEARER = re.compile(r"(\bBearer\s+)[A-Za-z0-9._~+/=-]{6,}")
 _PROSE = re.compile(
-    rf"(\b(?:{_WORDS}|token)\s*[:=]\s*)(?!Bearer\b)(?=[^\s\"',;]*[A-Za-z])([A-Za-z0-9._~+/-]{{6,}})(?![\w(])",
+    rf"(\b(?:{_WORDS}|token)\s*[:=]\s*)(?!Bearer\b)(?=[A-Za-z0-9._~+/-]*[A-Za-z])([A-Za-z0-9._~+/-]{{6,}})(?![\w(])",
     re.IGNORECASE,
 )
 """A secret in somebody's sentence ("api_key: abc123"); numbers alone, quoted values and calls are left."""
-_KNOWN_SHAPE = re.compile(
-    r"\b(?:sk-[A-Za-z0-9_-]{16,}|hf_[A-Za-z0-9]{16,}|gh[pousr]_[A-Za-z0-9]{20,}|AKIA[0-9A-Z]{16})\b"
+_HEADER = re.compile(
+    r"(\b(?:proxy-)?authorization\s*[:=]\s*[\"']?(?:(?:Basic|Bearer|Token|Digest|ApiKey|AWS4-HMAC-SHA256)\s+)?)"
+    r"(?![\"']?\$\w)(?![\[{(])([^\s\"',;]{3,})",
+    re.IGNORECASE,
 )
+_QUERY = re.compile(
+    r"([?&](?:sig|signature|x-(?:amz|goog)-(?:signature|credential|security-token)|awsaccesskeyid|key|api[-_]?key|"
+    r"(?:access[-_]?|auth[-_]?)?token|auth|secret|password|pwd)=)[^&\s\"'<>)\]}]+",
+    re.IGNORECASE,
+)
+"""What signs an address: whoever has it may read what it leads to."""
+_PRIVATE_KEY = re.compile(r"(-----BEGIN [A-Z ]*PRIVATE KEY-----).*?(-----END [A-Z ]*PRIVATE KEY-----|\Z)", re.DOTALL)
+_KNOWN_SHAPE = re.compile(
+    r"\b(?:sk-[A-Za-z0-9_-]{16,}|hf_[A-Za-z0-9]{16,}|gh[pousr]_[A-Za-z0-9]{20,}|github_pat_[A-Za-z0-9_]{20,}|"
+    r"glpat-[A-Za-z0-9_-]{16,}|xox[abprs]-[A-Za-z0-9-]{10,}|AIza[A-Za-z0-9_-]{30,}|A(?:KI|SI)A[0-9A-Z]{16}|"
+    r"eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,})\b"
+)
+_TYPED_NAME = (
+    r"(?:(?<!first )(?<!per )(?<!next )(?<!bonus )(?<!draft )(?<!each )(?<!every )(?<!last )(?<!output )token|"
+    r"(?:api|access|secret|ssh|my)?[-_ ]?key|pass(?:word|phrase|wd)?|pwd|auth|sig(?:nature)?|secret|credentials?)"
+)
+_TYPED = re.compile(
+    rf"((?<![A-Za-z]){_TYPED_NAME}\s*[=:]\s*[\"']?)"
+    r"(?!(?:slow\w*|fast\w*|the|it|we|is|no|not|an?|with|without|very|too|only|about|that|when|if)\b)"
+    r"(?=[^\s\"',;]*[A-Za-z]|[^\s\"',;]{8})([^\s\"',;]+)",
+    re.IGNORECASE,
+)
+"""In a sentence that somebody types whatever follows such a name may be a secret; figures are left."""
+_SECRET_KEY = re.compile(
+    r"(?<![A-Za-z0-9/+=_.-])(?=[A-Za-z0-9/+]*[a-z])(?=[A-Za-z0-9/+]*[A-Z])(?=[A-Za-z0-9/+]*\d)[A-Za-z0-9/+]{40}"
+    r"(?![A-Za-z0-9/+=_.-])"
+)
+"""Forty letters of base64 that stand alone, as the secret half of an AWS key."""
 
 
 def secret_name(name: str) -> bool:
@@ -59,6 +89,10 @@ def secrets_in_argv(argv: Iterable[str]) -> tuple[str, ...]:
 def redact(text: str, *, known: Iterable[str] = ()) -> str:
     """`text` without secrets: known values first, then by shape. Idempotent."""
     text = redact_known(text, known)
+    if "PRIVATE KEY-----" in text:
+        text = _PRIVATE_KEY.sub(rf"\1{MASK}\2", text)
+    text = _HEADER.sub(rf"\1{MASK}", text)
+    text = _QUERY.sub(rf"\1{MASK}", text)
     text = _FLAG.sub(rf"\1\2{MASK}", text)
     text = _ENV.sub(rf"\1\2{MASK}", text)
     text = _JSON.sub(rf"\1\2{MASK}\4", text)
@@ -66,6 +100,11 @@ def redact(text: str, *, known: Iterable[str] = ()) -> str:
     text = _BEARER.sub(rf"\1{MASK}", text)
     text = _PROSE.sub(rf"\1{MASK}", text)
     return _KNOWN_SHAPE.sub(MASK, text)
+
+
+def redact_typed(text: str) -> str:
+    """A sentence that a person typed, without what may be a secret in it. Idempotent."""
+    return _SECRET_KEY.sub(MASK, _TYPED.sub(rf"\1{MASK}", redact(text)))
 
 
 def redact_known(text: str, known: Iterable[str]) -> str:

@@ -58,11 +58,17 @@ def read_one(text: str, where: str) -> Material:
         if read is None:
             continue
         found = found.joined(read.pieces)
-        kind, problem, rest = kind or read.kind, problem or read.problem, read.rest
+        kind, problem, rest = kind or read.kind, problem or read.problem or _refused(read.pieces), read.rest
         engine = engine or read.engine
     kept = {where: redact(text)} if len(text) <= LARGEST_KEPT_CHARS else {}
     seen = FileSeen(where=where, kind=kind or "text", problem=problem, engine=engine)
     return found.joined(Material(files=(seen,), texts=kept))
+
+
+def _refused(pieces: Material) -> str:
+    """What tables have in cells that do not fit, as the end of a sentence; "" where all fit."""
+    said = [words for table in pieces.tables for words in table.refused]
+    return f"is read but for {len(said)} cell{'s' if said[1:] else ''}: {'; '.join(said)}" if said else ""
 
 
 def _with_roles(found: Material, texts: Mapping[str, str]) -> Material:

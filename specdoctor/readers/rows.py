@@ -8,6 +8,7 @@ from typing import Any
 
 from specdoctor.core.material import Row, Table
 from specdoctor.core.server import Source
+from specdoctor.readers.cell_units import Unit, unit_of, why_refused
 from specdoctor.readers.cells import number_of, plain
 from specdoctor.readers.columns import MEASURES, Column, columns_of
 from specdoctor.readers.line import Line
@@ -30,6 +31,7 @@ _BUCKET = re.compile(r"(\d[\d_.,]*)\s*(k?)\s*(?:-|\u2013|to|\.\.|:)\s*(\d[\d_.,]
 _OPEN = re.compile(r"(?:>=?|over|above)?\s*(\d+)\s*(k?)\s*\+?$", re.IGNORECASE)
 _TEXT = frozenset({"label", "prompt", "position", ""})
 _SWITCH_WORDS = frozenset({"on", "off", "yes", "no", "true", "false", "enabled", "disabled"})
+MOST_REFUSED = 5
 _WHOLE = frozenset({"draft_steps", "topk", "draft_tokens"})
 
 
@@ -40,7 +42,7 @@ def table_of(where: str, header: Sequence[str], lines: Sequence[Line]) -> Table:
         heads, lines = sided
     columns = columns_of(heads)
     rows = tuple(_row(where, heads, columns, line) for line in lines)
-    return Table(where=where, header=heads, rows=_told_apart(rows, columns))
+    return Table(where=where, header=heads, rows=_told_apart(rows, columns), refused=_refused(heads, columns, lines))
 
 
 def measures(header: Sequence[str]) -> int:
@@ -74,6 +76,18 @@ def _row(where: str, header: tuple[str, ...], columns: Sequence[Column], line: L
     )
 
 
+def _refused(header: Sequence[str], columns: Sequence[Column], lines: Sequence[Line]) -> tuple[str, ...]:
+    """Cells whose own unit is of another kind than their column's, in words."""
+    out: list[str] = []
+    for line in lines:
+        for head, column, cell in zip(header, columns, line.cells, strict=False):
+            found = number_of(cell) if column.field not in _TEXT else None
+            kind = why_refused(column.field, unit_of(found.unit)) if found is not None else ""
+            if kind and len(out) < MOST_REFUSED:
+                out.append(f"line {line.number}: {plain(cell)!r} under {head!r} is {kind}, and was not taken")
+    return tuple(out)
+
+
 def _names(cell: str) -> bool:
     """Whether a cell under an unknown heading names its row: no number, and no position of that heading's switch."""
     return number_of(cell) is None and plain(cell).lower() not in _SWITCH_WORDS
@@ -83,7 +97,10 @@ def _figure(column: Column, cell: str) -> dict[str, Any]:
     found = number_of(cell)
     if found is None:
         return {}
-    value = found.value * column.scale
+    unit = unit_of(found.unit)
+    if why_refused(column.field, unit):
+        return {}
+    value = found.value * _scale(column, unit)
     if column.field == "acceptance":
         share = value / 100 if (found.unit.startswith("%") and column.scale == 1.0) or value > 1.0 else value
         return {"acceptance": share} if 0 <= share <= 1 else {}
@@ -91,12 +108,17 @@ def _figure(column: Column, cell: str) -> dict[str, Any]:
         return {}
     if column.field in _WHOLE:
         return {column.field: int(value)} if value == int(value) and 0 <= value < 1e6 else {}
-    if column.field in ("tpot_ms", "itl_ms", "ttft_ms", "step_ms") and found.unit in ("s", "sec"):
-        value *= 1e3
     ends = {}
     if column.field == "throughput_tok_s" and found.low is not None and found.high is not None:
-        ends = {"throughput_low_tok_s": found.low, "throughput_high_tok_s": found.high}
+        ends = {"throughput_low_tok_s": found.low * unit.scale, "throughput_high_tok_s": found.high * unit.scale}
     return {column.field: value, **ends}
+
+
+def _scale(column: Column, unit: Unit) -> float:
+    """What a cell's number is multiplied by: its own unit goes before the heading's."""
+    if unit.kind == "a time":
+        return unit.scale / 1e3 if column.field == "latency_s" else unit.scale
+    return unit.scale if unit.kind == "a speed" else column.scale
 
 
 def _position(cell: str) -> dict[str, float]:

@@ -69,14 +69,14 @@ def _measured(found: BreakEven) -> str:
     text = f"{amount(found.figures.throughput_tok_s or 0.0)} tok/s, {found.speedup_measured:.3f} of the baseline"
     if found.gap is None:
         return text
-    gap = f"{found.gap.gap:.1%}"
+    gap = found.gap.gap
     if found.gap.reading == "consistent":
-        return f"{text}; agrees with accept length and cycle ({gap} apart)"
-    side = "slower" if found.gap.gap > 0 else "faster"
-    return (
-        f"{text}; {gap} {side} than accept length / cycle: prefill in the clock, queueing, or figures of different "
-        "windows"
-    )
+        return f"{text}; agrees with accept length and cycle ({abs(gap):.1%} apart)"
+    if gap > 0:
+        why = "prefill in the clock, queueing, or figures of different windows"
+        return f"{text}; {gap:.1%} slower than accept length / cycle: {why}"
+    more = f"{-gap:.1%} faster than" if gap > -1 else f"{1 - gap:.3g} times"
+    return f"{text}; {more} accept length / cycle: figures of different windows or loads, or of several requests"
 
 
 def _target(found: BreakEven) -> str:

@@ -16,9 +16,11 @@ def triage_lines(document: dict[str, Any], *, width: int) -> str:
     engine = document["engine"]
     if engine["name"]:
         version = engine["version"] or engine["version_range"] or "of unknown version"
-        rows.append(("server", f"{engine['name']} {version}, {document['state']}"))
+        state = document["state"] or "by its launch line: whether it runs is not said"
+        rows.append(("server", f"{engine['name']} {version}, {state}"))
     rows += _facts(document)
     rows += [("identity" if n == 0 else "", check["text"]) for n, check in enumerate(document["identity"])]
+    rows += [("but" if n == 0 else "", text) for n, text in enumerate(document["contradicted"])]
     for finding in document["findings"]:
         rows += _finding(finding)
     rows += [("would tell", text) for text in document["missing"]]

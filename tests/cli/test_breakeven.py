@@ -47,6 +47,21 @@ def test_whether_the_steps_can_reach_a_target(
     assert (found["feasible"], found["why"]) == (feasible, why)
 
 
+@pytest.mark.parametrize(
+    ("speed", "said"),
+    [
+        ("500", "7.5 times accept length / cycle"),
+        ("80", "20.0% faster than"),
+        ("67", "0.5% apart"),
+        ("10", "85.0% slower"),
+    ],
+)
+def test_a_speed_beside_the_calculated_one_in_words(specdoctor: Command, speed: str, said: str) -> None:
+    flat = " ".join(specdoctor(*SLOW, "--throughput", speed).stdout.split())
+    assert said in flat
+    assert "-" not in flat.split("measured")[1].split("assumes")[0]
+
+
 def test_the_words_hold_the_figures(specdoctor: Command) -> None:
     shown = specdoctor(*SLOW, "--target", "100", "--throughput", "60", "--draft-steps", "2").stdout
     flat = " ".join(shown.split())
