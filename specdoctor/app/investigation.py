@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 
 from pydantic import TypeAdapter
 
 from specdoctor import __version__
 from specdoctor.analysis.symptom import read_symptom
-from specdoctor.app import graph, guarding, returned, steps, verdict
+from specdoctor.app import graph, guarding, returned, steps, verdict, verdict_lines
 from specdoctor.app.actions import carry_out, restore_order
 from specdoctor.app.by_hand import awaited
 from specdoctor.app.run import Run
@@ -20,6 +21,7 @@ from specdoctor.core.errors import (
     EXIT_OK,
     EXIT_OUTSIDE,
     ConnectionLost,
+    PolicyError,
     SpecdoctorError,
     StoreError,
     TargetError,
@@ -139,19 +141,22 @@ def put_back(run: Run, *, why: str) -> None:
 
 def _put_back_unrecorded(run: Run, error: StoreError) -> StoreError:
     """Nothing can be written any more (a full disk): the server is put back all the same; the error says how it is."""
+    step = f"make room, then: specdoctor investigate --resume {run.id}"
     if run.scene is None or not any(a.started.what == "relaunch" for a in run.ledger.actions.values()):
-        return error
+        return type(error)(f"{error.message}; the server was not changed", tried=error.tried, next_step=step)
     try:
         outcome = run.operations.restore(restore_order(run, f"unrecorded-{run.ledger.count}"), lambda _: None)
+        run.back_unrecorded = outcome.proved
+        if outcome.proved:
+            with suppress(TargetError, PolicyError):  # what is left there is told by status
+                run.operations.release(run.id)
     except SpecdoctorError as failure:
-        state = f"the server is NOT as it was found: {failure.message}"
+        why = failure.message
     else:
-        state = "the server was put back" if outcome.proved else f"the server is NOT as it was found: {outcome.reason}"
-    return StoreError(
-        f"{error.message}; {state}",
-        tried=error.tried,
-        next_step=f"make room, then: specdoctor investigate --resume {run.id}",
-    )
+        if outcome.proved:
+            return type(error)(f"{error.message}; the server was put back", tried=error.tried, next_step=step)
+        why = outcome.reason or outcome.status
+    return StoreError(f"{error.message}; THE SERVER IS NOT AS IT WAS: {why}", tried=error.tried, next_step=step)
 
 
 def _settle(run: Run, why: str) -> None:
@@ -199,5 +204,8 @@ def _exit_code(run: Run) -> int:
 
 
 def _end(run: Run, exit_code: int, reason: str) -> int:
+    if run.ledger.changed:
+        reason = f"{reason}; THE SERVER IS {verdict_lines.how_it_is(run.ledger)}"
+        exit_code = EXIT_INTERRUPTED if exit_code == EXIT_INTERRUPTED else EXIT_OUTSIDE
     run.emit(ev.RunEnded(exit_code=exit_code, reason=reason))
     return exit_code

@@ -39,6 +39,8 @@ class Run:
     clock: Clock
     ledger: Ledger = field(default_factory=Ledger)
     scene: Scene | None = None
+    back_unrecorded: bool = False
+    """The server was put back when nothing could be written down any more."""
 
     def emit(self, event: ev.Event) -> None:
         """Stamp, check against the ledger's rules, keep, show. What breaks a rule is neither kept nor shown."""

@@ -321,9 +321,23 @@ def _state(run: Run) -> str:
     return _cited(f"{_by_parts(ledger)}; {control.text}", control.evidence)
 
 
+def how_it_is(ledger: Ledger) -> str:
+    """A server that was changed and is not back, as far as the last thing that happened to it tells."""
+    back = f"; try again with: specdoctor investigate --resume {ledger.run}, or: specdoctor restore TARGET"
+    last = ledger.restores[-1].outcome if ledger.restores else None
+    if last is not None and not last.proved and ledger.current_launch is None:
+        if last.status in ("failed", "timeout"):
+            return f"DOWN: the original did not come back ({last.reason or last.status}){back}"
+        return f"NOT as it was found: {last.reason or last.status}{back}"
+    made = ledger.relaunches[-1].outcome if ledger.relaunches else None
+    if made is not None and made.status in ("failed", "timeout", "undone"):
+        return f"DOWN: the last start came to nothing, and the original was not put back{back}"
+    return f"NOT as it was found: nobody has seen it put back{back}"
+
+
 def _by_parts(ledger: Ledger) -> str:
     if ledger.changed:
-        return "NOT as it was found: see the report"
+        return how_it_is(ledger)
     words = {"guard": ", put back by its guard", "hand": ", put back by hand"}
     by = words.get(ledger.restores[-1].by, "") if ledger.restores else ""
     return f"as it was{by} ({len(ledger.restores[-1].outcome.equal)} parts compared, all equal; healthy)"

@@ -63,7 +63,7 @@ def _put_back_on_failure(run: Run, work: Callable[[], int]) -> int:
     except ConnectionLost:
         raise
     except Exception as error:
-        if run.ledger.changed:
+        if run.ledger.changed and not run.back_unrecorded:
             say(f"{type(error).__name__}: {error}; putting the server back first")
             put_back(run, why="specdoctor failed")
         raise

@@ -79,7 +79,8 @@ def investigate(
     Reads first, asks before it benchmarks or restarts (unless --allow says so), puts the server back, and ends with a
     verdict that cites its evidence. Events, artefacts and a report go to transcripts/RUN/ in the current folder.
 
-    Exit code: 0 a cause or healthy, 3 not enough evidence, 4 waiting for permission, 5 server down or unreachable.
+    Exit code: 0 a cause or healthy, 3 not enough evidence, 4 waiting for permission, 5 server down, not put back or
+    unreachable, 74 no room here for what is learned (the server is as it was).
 
     \b
     Examples:
@@ -296,7 +297,9 @@ def point_at(store: MirroredStore, ledger: Ledger) -> None:
         allow = f"specdoctor investigate --resume {ledger.run} --allow {waiting[-1].risk.word}"
         say(f"\n{waiting[-1].text}\n\nnobody could be asked; to allow it:  {allow}")
     if ledger.restored is False:
-        say(f"the server is NOT as it was found; go on with:  specdoctor investigate --resume {ledger.run}")
+        from specdoctor.app.verdict_lines import how_it_is
+
+        say(f"the server is {clean(how_it_is(ledger))}" if ledger.changed else "the server is NOT as it was found")
     for left in left_to_do(ledger)[:1]:
         label = left.change.label if left.change else ""
         say(f"\nto test by hand ({label}), run on the host:\n\n{clean(left.start)}")

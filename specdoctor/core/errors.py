@@ -102,7 +102,7 @@ class StoreError(SpecdoctorError):
 
 
 class OutputError(StoreError):
-    """There is no room for what specdoctor writes on this machine; nothing is said of the host or its server."""
+    """There is no room for what specdoctor writes on this machine; the server is as it was found."""
 
     exit_code = 74
 

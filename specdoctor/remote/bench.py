@@ -16,6 +16,7 @@ from specdoctor.remote.parts.detached import Ready, detached
 from specdoctor.remote.parts.jobs import finish_job, job_state, job_told, save_job
 from specdoctor.remote.parts.procfs import own_stat
 from specdoctor.remote.parts.proved_server import ProvedServer, proved
+from specdoctor.remote.parts.records import need_room
 from specdoctor.remote.parts.redaction import mask_all
 from specdoctor.remote.parts.run_dir import alone_in, find_run, make_run, touch_contact
 
@@ -33,8 +34,17 @@ def main(params: Dict[str, Any]) -> Dict[str, Any]:
         with alone_in(folder):  # the same order may have been given over a connection that was lost
             touch_contact(folder)
             if job_state(folder, plan["action"]) is None:
+                refuse_without_room(folder)
                 begin(folder, params, server)
     return job_told(folder, plan["action"])
+
+
+def refuse_without_room(folder: str) -> None:
+    try:
+        need_room(folder)
+    except OSError as failure:
+        what = "the host has no room for the result of a benchmark (%s); no request was sent" % failure
+        raise Refusal("no-room", what, "make room in %s" % folder) from failure
 
 
 def begin(folder: str, params: Dict[str, Any], server: ProvedServer) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
 import re
@@ -16,13 +17,15 @@ from threading import RLock
 import platformdirs
 from pydantic import ValidationError
 
-from specdoctor.core.errors import SpecdoctorError, StoreError, UsageError
+from specdoctor.core.errors import OutputError, SpecdoctorError, StoreError, UsageError
 from specdoctor.core.events import Event, RunStarted, event_from_json, event_to_json
 from specdoctor.store.lock import run_lock
 from specdoctor.store.redaction import Redactor
 from specdoctor.store.schema import open_database
 
 PATH_VARIABLE = "SPECDOCTOR_DB"
+NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO)
+SQLITE_NO_ROOM = ("disk I/O error", "disk is full", "readonly database")
 _PAGE = 500
 _RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
@@ -239,7 +242,8 @@ class SqliteStore:
         except sqlite3.Error as error:
             raise _explain(error, self.path, tried) from error
         except OSError as error:
-            raise StoreError(
+            kind = OutputError if error.errno in NO_ROOM else StoreError
+            raise kind(
                 f"{self.path}: {error.strerror or error}",
                 tried=tried,
                 next_step=f"check the directory, or name another file with {PATH_VARIABLE}=FILE",
@@ -273,4 +277,5 @@ def _explain(error: sqlite3.Error, path: Path, tried: str) -> SpecdoctorError:
         step = f"keep it for inspection: mv {path} {path}.damaged; the next run starts a new one"
     else:
         step = f"check the disk and the rights on the directory, or name another file with {PATH_VARIABLE}=FILE"
-    return StoreError(f"{path}: {text}", tried=tried, next_step=step)
+    kind = OutputError if any(words in text for words in SQLITE_NO_ROOM) else StoreError
+    return kind(f"{path}: {text}", tried=tried, next_step=step)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from specdoctor.app.investigation import investigate, resume, start
-from specdoctor.core.errors import EXIT_INTERRUPTED, EXIT_OUTSIDE
-from specdoctor.core.events import ActionStarted, Event, RunSettings
+from specdoctor.core.errors import EXIT_INTERRUPTED, EXIT_OUTSIDE, OutputError, StoreError
+from specdoctor.core.events import ActionStarted, Event, RunSettings, ServerRelaunched
 from specdoctor.core.launch import LaunchOrder, LaunchOutcome, RestoreOrder, RestoreOutcome
 from specdoctor.core.model import Risk
 from specdoctor.core.operations import OnProgress
@@ -42,6 +42,62 @@ def test_a_restore_that_is_refused_is_tried_once_and_again_on_a_resume() -> None
     assert investigate(again, checkpoints=None) == 0
     assert [r.outcome.status for r in again.ledger.restores] == ["refused", "restored"]
     assert (again.ledger.restored, again.ledger.released) == (True, True)
+
+
+class Dead(SimulatedHost):
+    """Its original does not come up again."""
+
+    def restore(self, order: RestoreOrder, on_progress: OnProgress) -> RestoreOutcome:
+        return RestoreOutcome(action=order.action, status="failed", server=None, reason="exited with code 1")
+
+
+@pytest.mark.slow
+def test_the_end_of_a_run_says_that_the_server_is_down() -> None:
+    world = World.from_yaml("kimi-k2.5-eagle3")
+    run = run_of(Dead(world, seed=1))
+    start(run, RunSettings(symptom=world.ask.symptom, allow=Risk.RESTART))
+    assert investigate(run, checkpoints=None) == EXIT_OUTSIDE
+    assert run.ledger.ended is not None
+    words = "DOWN: the original did not come back (exited with code 1)"
+    assert words in run.ledger.ended.reason
+    assert run.ledger.verdict is not None
+    (server,) = [text for label, text in run.ledger.verdict.lines if label == "server"]
+    assert words in server
+
+
+class FullStore(MemoryStore):
+    """Takes nothing more once a test launch is up."""
+
+    full = False
+
+    def append(self, run: str, event: Event) -> None:
+        self.full = self.full or isinstance(event, ServerRelaunched)
+        if self.full:
+            raise OutputError("runs.db: database or disk is full")
+        super().append(run, event)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("kind", "error", "words"),
+    [
+        (SimulatedHost, OutputError, "the server was put back"),
+        (Dead, StoreError, "THE SERVER IS NOT AS IT WAS: exited"),
+    ],
+)
+def test_no_room_for_what_is_learned_puts_the_server_back_or_says_that_it_is_not(
+    kind: type[SimulatedHost], error: type[StoreError], words: str
+) -> None:
+    world = World.from_yaml("kimi-k2.5-eagle3")
+    store = FullStore()
+    run = run_of(kind(world, seed=1), store=store)
+    start(run, RunSettings(symptom=world.ask.symptom, allow=Risk.RESTART))
+    with pytest.raises(error, match=words) as raised:
+        investigate(run, checkpoints=None)
+    assert type(raised.value) is error
+    assert raised.value.exit_code == (74 if error is OutputError else 5)
+    assert raised.value.next_step == "make room, then: specdoctor investigate --resume r-test"
+    assert run.back_unrecorded == (error is OutputError)
 
 
 class Interrupted(SimulatedHost):

@@ -5,14 +5,13 @@ from __future__ import annotations
 import errno
 import subprocess
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from specdoctor.operations.programs import ProgramName, program_text
-from tests.remote.orders import run_folder
 from tests.remote.workplace import PYTHON, Workplace
 
 WRITES = "def write_whole(path: str, raw: bytes) -> None:\n"
@@ -21,16 +20,15 @@ SPARES = 'SPARE_PLACES = ("/dev/shm", "/tmp")\n'
 
 @dataclass
 class SmallDisk:
-    """A file system of 1 MiB and 200 files under the state directory of a workplace."""
+    """A file system of `mib` MiB and 200 files over a folder, which is made where it is not there."""
 
-    place: Workplace
-    folder: Path = field(init=False)
+    folder: Path
+    mib: int = 1
     mounts: int = 0
 
     def __post_init__(self) -> None:
-        self.folder = self.place.root / ".local" / "state"
-        self.folder.mkdir(parents=True)
-        self._mount("-t", "tmpfs", "-o", "size=1m,nr_inodes=200,mode=700", "tmpfs", str(self.folder))
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self._mount("-t", "tmpfs", "-o", f"size={self.mib}m,nr_inodes=200,mode=700", "tmpfs", str(self.folder))
 
     def _mount(self, *words: str) -> None:
         done = subprocess.run(["mount", *words], check=False, capture_output=True, text=True)
@@ -40,8 +38,8 @@ class SmallDisk:
 
     def use_up(self, kind: str) -> None:
         """Make it take no more, also not in the room that was kept: "room", "inodes" or "read-only"."""
-        with suppress(FileNotFoundError):
-            (run_folder(self.place) / "reserve").unlink()
+        for reserve in self.folder.rglob("reserve"):
+            reserve.unlink()
         if kind == "read-only":
             self._mount("--bind", str(self.folder), str(self.folder))
             subprocess.run(["mount", "-o", "remount,bind,ro", str(self.folder)], check=True)
@@ -53,6 +51,11 @@ class SmallDisk:
             with suppress(OSError), (self.folder / "filler").open("ab", buffering=0) as stream:
                 while True:
                     stream.write(b"\0" * 4096)
+
+    def free(self) -> None:
+        """Give room again."""
+        for filler in self.folder.glob("filler*"):
+            filler.unlink()
 
     def close(self) -> None:
         for _ in range(self.mounts):

@@ -23,7 +23,7 @@ ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO)
 
 @pytest.fixture
 def disk(place: Workplace) -> Iterator[SmallDisk]:
-    small = SmallDisk(place)
+    small = SmallDisk(place.root / ".local" / "state")
     yield small
     small.close()
     remove_spares(str(run_folder(place)))

@@ -9,7 +9,7 @@ from typing import Any, Dict, List, Optional
 
 from specdoctor.remote.parts.answer import Refusal
 from specdoctor.remote.parts.procfs import alive
-from specdoctor.remote.parts.records import read_json, write_json, write_whole
+from specdoctor.remote.parts.records import drop_record, names_in, note_json, read_json, write_whole
 from specdoctor.remote.parts.run_dir import CONTACT, checked_name, remove_run
 
 STOP_S = 5.0
@@ -25,12 +25,15 @@ def job_state(folder: str, action: str) -> Optional[Dict[str, Any]]:
 
 
 def save_job(folder: str, state: Dict[str, Any]) -> None:
-    write_json(_path(folder, state["action"], "json"), state)
+    note_json(_path(folder, state["action"], "json"), state)
 
 
 def finish_job(folder: str, state: Dict[str, Any], raw: bytes, problem: str) -> None:
     """Leave the result, whole, before it is said that there is one."""
-    write_whole(_path(folder, state["action"], "result"), raw)
+    try:
+        write_whole(_path(folder, state["action"], "result"), raw)
+    except OSError as failure:
+        raw, problem = b"", "the host has no room for its result (%s)" % failure
     state["outcome"] = {"size": len(raw), "sha256": hashlib.sha256(raw).hexdigest(), "problem": problem}
     save_job(folder, dict(state, stage="done", done=1, total=1))
 
@@ -58,7 +61,7 @@ def fetch_job(folder: str, action: str, offset: int, limit: int) -> str:
 
 def stop_jobs(folder: str) -> None:
     """End every job of a run: asked first, so that it drops its requests, then killed."""
-    states = [read_json(folder + "/" + name) for name in sorted(os.listdir(folder)) if _is_state(name)]
+    states = [read_json(folder + "/" + name) for name in names_in(folder) if _is_state(name)]
     running = [state for state in states if state and job_runs(state)]
     for number in (signal.SIGTERM, signal.SIGKILL):
         _signal([state for state in running if job_runs(state)], number)
@@ -81,7 +84,6 @@ def _signal(states: List[Dict[str, Any]], number: int) -> None:
 def drop_job(folder: str, action: str) -> None:
     """Remove what a job has left, and the folder of a run that has nothing else here."""
     for kind in ("json", "result"):
-        if os.path.exists(_path(folder, action, kind)):
-            os.unlink(_path(folder, action, kind))
-    if not set(os.listdir(folder)) - {CONTACT}:
+        drop_record(_path(folder, action, kind))
+    if not set(names_in(folder)) - {CONTACT}:
         remove_run(folder)

@@ -13,6 +13,8 @@ from typing import Any, List, Optional
 
 RESERVE = "reserve"
 RESERVE_BYTES = 1 << 17
+ROOM = "room"
+ROOM_BYTES = 1 << 15
 SPARE_PLACES = ("/dev/shm", "/tmp")
 
 
@@ -83,6 +85,19 @@ def _drop_spares(path: str) -> None:
         if is_private(os.path.dirname(os.path.dirname(spare))) and os.path.lexists(spare):
             with contextlib.suppress(OSError):
                 os.unlink(spare)
+
+
+def drop_record(path: str) -> None:
+    """Take a record away, wherever it lies."""
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink(path)
+    _drop_spares(path)
+
+
+def need_room(folder: str) -> None:
+    """Raises OSError where a file of ordinary size cannot be written."""
+    write_whole(folder + "/" + ROOM, b"\0" * ROOM_BYTES)
+    os.unlink(folder + "/" + ROOM)
 
 
 def make_private(folder: str) -> None:
