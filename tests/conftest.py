@@ -29,6 +29,9 @@ PERSONAL_VARIABLES = (
 )
 PERSONAL_PREFIXES = ("SPECDOCTOR_", "XDG_")
 
+# Several processes work beside each other; threads of each that spin while they wait for work would cost all of them.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
 # Whoever starts the tests in the background or under nohup has these ignored, and what they start inherits that.
 signal.signal(signal.SIGHUP, signal.SIG_DFL)
 signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from functools import lru_cache
 
 MASK = "***"
 _WORDS = r"(?:api[-_]?key|admin[-_]?api[-_]?key|secret|password|passwd|credential|authorization|private[-_]?key)"
@@ -65,8 +66,12 @@ _SECRET_KEY = re.compile(
     r"(?![A-Za-z0-9/+=_.-])"
 )
 """Forty letters of base64 that stand alone, as the secret half of an AWS key."""
+_SEPARATOR = re.compile(r"[\s=:]")
+_SHORTEST = 12
+"""Each shape above has a separator in it, or as many letters as this."""
 
 
+@lru_cache(maxsize=4096)
 def secret_name(name: str) -> bool:
     """Whether a flag or variable of this name holds a secret (`--api-key` yes, `--speculative-num-draft-tokens` no)."""
     return bool(_SECRET_NAME.search(name.lstrip("-")))
@@ -89,6 +94,8 @@ def secrets_in_argv(argv: Iterable[str]) -> tuple[str, ...]:
 def redact(text: str, *, known: Iterable[str] = ()) -> str:
     """`text` without secrets: known values first, then by shape. Idempotent."""
     text = redact_known(text, known)
+    if len(text) < _SHORTEST and _SEPARATOR.search(text) is None:
+        return text
     if "PRIVATE KEY-----" in text:
         text = _PRIVATE_KEY.sub(rf"\1{MASK}\2", text)
     text = _HEADER.sub(rf"\1{MASK}", text)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import lru_cache
 from itertools import accumulate
 
 from specdoctor.drafter.safetensors import Tensor
@@ -41,9 +42,9 @@ def values_listed(text: str) -> dict[str, tuple[float, ...]]:
     found: dict[str, tuple[float, ...]] = {}
     for line in text.splitlines():
         name, _, rest = line.partition(" ")
-        form, *words = rest.split(" ")
+        form, _, words = rest.partition(" ")
         try:
-            values = _runs(words) if form == "runs" else tuple(float(word) for word in words)
+            values = _runs(words) if form == "runs" else tuple(float(word) for word in words.split(" "))
         except ValueError:
             continue
         if values:
@@ -51,9 +52,10 @@ def values_listed(text: str) -> dict[str, tuple[float, ...]]:
     return found
 
 
-def _runs(words: list[str]) -> tuple[float, ...]:
+@lru_cache(maxsize=4)
+def _runs(words: str) -> tuple[float, ...]:
     steps: list[int] = []
-    for word in words:
+    for word in words.split(" "):
         step, _, count = word.partition("*")
         times = int(count or 1)
         if len(steps) + times > MOST_VALUES:

@@ -10,6 +10,7 @@ import ast
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 
 from pydantic import JsonValue
 
@@ -107,6 +108,7 @@ def _fields(text: str, start: int, form: str, depth: int = 0) -> tuple[dict[str,
     return values, complete
 
 
+@lru_cache(maxsize=16)
 def parse_server_args(line: str) -> ServerArgs | None:
     """What a `server_args=` line holds; None if `line` has none. Secret values come back masked."""
     match = _START.search(line)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Sequence
+from functools import lru_cache
 
 from specdoctor.lab.engine_types import Resolved
 from specdoctor.lab.tensors import drafts_lead_astray
@@ -93,6 +94,7 @@ class Drafter:
             self.steps = resolved.num_draft_tokens - 1
         has_own = resolved.draft is not None and resolved.draft.acceptance is not None
         own = resolved.draft.acceptance if resolved.draft is not None else None
+        self._positions = resolved.draft.text_config.get("max_position_embeddings") if resolved.draft else None
         self._accept = own if has_own and own is not None else Acceptance(as_trained=_CHANCE)
         base = conditionals_of(resolved, world)
         tree = resolved.topk if resolved.args["speculative_algorithm"] != "NGRAM" else 1
@@ -109,6 +111,10 @@ class Drafter:
         forced = resolved.env.get("SGLANG_SIMULATE_ACC_LEN")
         self._forced = float(forced) if forced and float(forced) > 0 else None
 
+    @property
+    def stretch_tokens(self) -> float:
+        return self._accept.stretch_tokens
+
     def easiness(self, prompt_key: str, category: str | None, prompt: str | None = None) -> float:
         """Log-odds shift of one prompt: its own effect, its category's, and that of another template than it learnt."""
         own = random.Random(f"{prompt_key}:easiness").gauss(0.0, 1.0) * self._accept.prompt_sd
@@ -120,8 +126,7 @@ class Drafter:
 
     def beyond(self, context: int) -> float:
         """Log-odds shift where a request's context (tokens) is longer than the positions its drafter knows."""
-        draft = self._resolved.draft
-        limit = draft.text_config.get("max_position_embeddings") if draft is not None else None
+        limit = self._positions
         return math.log(self._accept.beyond_positions_odds) if limit is not None and context > int(limit) else 0.0
 
     def accepted(self, luck: Luck, position: int, *, easiness: float, temperature: float) -> int:
@@ -133,32 +138,42 @@ class Drafter:
         if self._loses_sampled and temperature > 0:
             return 0
         keep = 1.0 - self._accept.temperature_drop * min(temperature, 1.5)
-        sd, tokens = self._accept.stretch_sd, self._accept.stretch_tokens
+        sd = self._accept.stretch_sd
         for index in range(self.steps):
-            here = sd * luck.stretch(position + index, tokens) if sd else 0.0
+            here = sd * luck.stretch(position + index) if sd else 0.0
             chance = _sigmoid(self._logits[index] + easiness + here) * keep
             if luck.at(position + index) >= chance:
                 return index
         return self.steps
 
 
-class Luck:
-    """One uniform number per output position of a text, and how easy the stretch is that it lies in."""
+@lru_cache(maxsize=512)
+def luck_of(text: str, stretch_tokens: float) -> Luck:
+    """The luck of one text, drawn once however often the text is written."""
+    return Luck(text, stretch_tokens)
 
-    def __init__(self, key: str) -> None:
+
+class Luck:
+    """One uniform number per output position of a text, and how easy the stretch is that it lies in.
+
+    Neighbours share a stretch: its correlation falls to 1/e over `stretch_tokens` positions.
+    """
+
+    def __init__(self, key: str, stretch_tokens: float) -> None:
         self._rng = random.Random(key)
         self._drawn: list[float] = []
         self._stretch_rng = random.Random(f"{key}:stretch")
         self._stretches: list[float] = []
+        self._kept = math.exp(-1.0 / stretch_tokens)
 
     def at(self, position: int) -> float:
         while len(self._drawn) <= position:
             self._drawn.append(self._rng.random())
         return self._drawn[position]
 
-    def stretch(self, position: int, tokens: float) -> float:
-        """A standard normal number that neighbours share: its correlation falls to 1/e over `tokens` positions."""
-        kept = math.exp(-1.0 / tokens)
+    def stretch(self, position: int) -> float:
+        """A standard normal number that neighbours share."""
+        kept = self._kept
         while len(self._stretches) <= position:
             fresh = self._stretch_rng.gauss(0.0, 1.0)
             carried = kept * self._stretches[-1] + math.sqrt(1.0 - kept * kept) * fresh if self._stretches else fresh

@@ -68,6 +68,8 @@ class Batcher:
 
     def _admit(self) -> list[tuple[Sequence, int]]:
         """Waiting requests that the next prefill pass takes, with the tokens it computes for each."""
+        if not self.waiting:
+            return []
         args = self._resolved.args
         chunked, budget = int(args["chunked_prefill_size"]), int(args["max_prefill_tokens"])
         budget = min(budget, chunked) if chunked > 0 else budget
@@ -165,9 +167,11 @@ class Batcher:
 
     def _take_finished(self, end_s: float) -> dict[str, Finished]:
         ended = [one for one in self.running if one.done]
+        if not ended:
+            return {}
         finished = {one.request.id: self._finish(one, end_s) for one in ended}
         self.running = [one for one in self.running if not one.done]
-        if ended and not self.running and not self._resolved.args["disable_overlap_schedule"]:
+        if not self.running and not self._resolved.args["disable_overlap_schedule"]:
             self._surplus_step_of = len(ended)
         return finished
 
@@ -179,6 +183,6 @@ class Batcher:
         counters.latency[stream].observe(end_s - one.arrived_s)
         counters.verify_calls += one.verify_count
         if not one.request.health_check:
-            answer = tuple(one.text.at(position).id for position in range(one.produced))
+            answer = tuple(token.id for token in one.text.tokens(0, one.produced))
             self.cache.add(one.ids + answer, self.used_tokens)
         return Finished(finish_reason(self._resolved, one), final_meta(self._resolved, one, end_s))

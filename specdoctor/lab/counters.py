@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import Counter
 from dataclasses import dataclass, field
 
@@ -42,8 +43,8 @@ class Histogram:
     number: int = 0
 
     def observe(self, value: float, times: int = 1) -> None:
-        bound = next((b for b in self.bounds if value <= b), float("inf"))
-        self.counts[bound] += times
+        place = bisect_left(self.bounds, value)
+        self.counts[self.bounds[place] if place < len(self.bounds) else float("inf")] += times
         self.total += value * times
         self.number += times
 

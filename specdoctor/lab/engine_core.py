@@ -17,7 +17,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from specdoctor.lab import sglang_info as info
-from specdoctor.lab.acceptance import Drafter, Luck
+from specdoctor.lab.acceptance import Drafter, luck_of
 from specdoctor.lab.batching import Batcher
 from specdoctor.lab.counters import Counters
 from specdoctor.lab.engine_types import (
@@ -35,7 +35,7 @@ from specdoctor.lab.engine_types import (
 )
 from specdoctor.lab.physics import Jitter, StepTimes, started
 from specdoctor.lab.request_meta import running_meta
-from specdoctor.lab.sample_text import Continuation, looks_like_code, tokenize
+from specdoctor.lab.sample_text import continuation, looks_like_code, tokenize
 from specdoctor.lab.sequences import Sequence, prompt_key
 from specdoctor.lab.sglang_args import context_length, resolve
 from specdoctor.lab.sglang_metrics import MetricsPage
@@ -135,7 +135,7 @@ class EngineCore:
         category = request.category or ("code" if code else "chat")
         base = f"{self._world.seed}:{prompt_key(ids)}"
         key = base if request.temperature <= 0 else f"{base}:{self._seed}:{request.id}"
-        text = Continuation(
+        text = continuation(
             key,
             code=category == "code",
             vocabulary=self._vocabulary,
@@ -148,7 +148,7 @@ class EngineCore:
             request=request,
             ids=ids,
             easiness=self._drafter.easiness(base, category, words) if self._drafter else 0.0,
-            luck=Luck(f"{key}:luck"),
+            luck=luck_of(f"{key}:luck", self._drafter.stretch_tokens if self._drafter else 1.0),
             text=text,
             limit=text.natural_length if stops else limit,
             stops=stops,

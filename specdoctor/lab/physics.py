@@ -30,11 +30,17 @@ def forward_ms(
     cost: ForwardCost, *, tokens: float, padded_tokens: float, context_tokens: float, gpu_factor: float = 1.0
 ) -> float:
     """GPU time of one forward over `tokens` real tokens (a graph computes `padded_tokens`); contexts summed."""
+    busy = busy_ms(cost, tokens=tokens, padded_tokens=padded_tokens)
+    return gpu_factor * (busy + cost.attention_ms_per_ktoken * context_tokens / 1000.0)
+
+
+def busy_ms(cost: ForwardCost, *, tokens: float, padded_tokens: float) -> float:
+    """The part of a forward that does not depend on contexts."""
     growth = distinct_experts(cost, tokens) / cost.active_experts if cost.active_experts else 0.0
     memory = cost.weights_ms + cost.experts_ms * growth
     compute = cost.compute_ms_per_token * padded_tokens
     busy = math.pow(memory**cost.knee + compute**cost.knee, 1.0 / cost.knee)
-    return gpu_factor * (cost.fixed_ms + busy + cost.attention_ms_per_ktoken * context_tokens / 1000.0)
+    return cost.fixed_ms + busy
 
 
 @dataclass(frozen=True)
@@ -103,6 +109,7 @@ class StepTimes:
         self._ngram_ms = world.physics.ngram_lookup_ms if resolved.args["speculative_algorithm"] == "NGRAM" else 0.0
         self._serial_ms = self._host.overlap_hides_ms if resolved.args.get("disable_overlap_schedule") else 0.0
         self._target_phase = "target_verify" if resolved.speculative else "decode"
+        self._busy: dict[tuple[str, int, int, int], float] = {}
 
     def uses_graph(self, running: int) -> bool:
         """Whether the target forward of a batch of this size is replayed from a graph."""
@@ -140,13 +147,7 @@ class StepTimes:
     def _target_ms(self, running: int, context_tokens: float) -> float:
         width = self._resolved.num_draft_tokens
         padded = self._padded(running, self._target_phase)
-        gpu = forward_ms(
-            self._target,
-            tokens=running * width,
-            padded_tokens=(padded or running) * width,
-            context_tokens=context_tokens,
-            gpu_factor=self._drag.gpu,
-        )
+        gpu = self._forward("target", self._target, running, width, padded, context_tokens)
         return self._launched(gpu, padded, self._target.eager_ms)
 
     def _draft_ms(self, running: int, context_tokens: float) -> float:
@@ -154,24 +155,26 @@ class StepTimes:
         if cost is None:
             return 0.0
         extend_padded = self._padded(running, "draft_extend")
-        extend = self._draft_forward(cost, running, self._resolved.num_draft_tokens, extend_padded, context_tokens)
+        width = self._resolved.num_draft_tokens
+        extend = self._forward("draft", cost, running, width, extend_padded, context_tokens)
         eager = cost.eager_ms if cost.extend_eager_ms is None else cost.extend_eager_ms
         total = self._launched(extend, extend_padded, eager)
         forwards = self._resolved.num_steps - 1
         if forwards > 0:
             padded = self._padded(running, "draft_decode")
-            one = self._draft_forward(cost, running, self._resolved.topk, padded, context_tokens)
+            one = self._forward("draft", cost, running, self._resolved.topk, padded, context_tokens)
             total += forwards * self._launched(one, padded, cost.eager_ms)
         return total
 
-    def _draft_forward(self, cost: ForwardCost, running: int, width: int, padded: int, context_tokens: float) -> float:
-        return forward_ms(
-            cost,
-            tokens=running * width,
-            padded_tokens=(padded or running) * width,
-            context_tokens=context_tokens,
-            gpu_factor=self._drag.gpu,
-        )
+    def _forward(
+        self, whose: str, cost: ForwardCost, running: int, width: int, padded: int, context_tokens: float
+    ) -> float:
+        key = (whose, running, width, padded)
+        busy = self._busy.get(key)
+        if busy is None:
+            busy = busy_ms(cost, tokens=running * width, padded_tokens=(padded or running) * width)
+            self._busy[key] = busy
+        return self._drag.gpu * (busy + cost.attention_ms_per_ktoken * context_tokens / 1000.0)
 
 
 class Jitter:

@@ -25,6 +25,7 @@ _CODE_HINT = re.compile(r"```|\bdef \w+\(|\bclass \w+|\bimport \w+|[{};]\s*$|=>|
 _PIECES = re.compile(r"\s?[A-Za-z]{1,7}|\s?\d{1,3}|\n+|[ \t]+|[^\sA-Za-z\d]")
 
 
+@functools.lru_cache(maxsize=512)
 def looks_like_code(text: str) -> bool:
     """Whether a prompt would be answered with code."""
     return bool(_CODE_HINT.search(text))
@@ -36,9 +37,16 @@ def token_id(text: str, vocabulary: int) -> int:
     return 256 + zlib.crc32(text.encode("utf-8")) % max(vocabulary - 512, 1)
 
 
+@functools.lru_cache(maxsize=512)
 def tokenize(text: str, vocabulary: int) -> tuple[int, ...]:
     """Split text into about one token per four characters; never empty."""
     return tuple(token_id(piece, vocabulary) for piece in _PIECES.findall(text)) or (256,)
+
+
+@functools.lru_cache(maxsize=512)
+def continuation(key: str, *, code: bool, vocabulary: int, rounding: str, noise: bool = False) -> Continuation:
+    """The text that follows the prompt of this key: the same prompts are sent again and again."""
+    return Continuation(key, code=code, vocabulary=vocabulary, rounding=rounding, noise=noise)
 
 
 class Continuation:
@@ -65,15 +73,16 @@ class Continuation:
             return _noise_pieces(rng)
         return _code_pieces(rng) if self._code else _prose_pieces(rng)
 
-    def at(self, position: int) -> Token:
-        """Token number `position` (from 0)."""
-        while len(self._written) <= position:
-            if len(self._written) == self._fork:
+    def tokens(self, begin: int, end: int) -> tuple[Token, ...]:
+        """Tokens number `begin` (from 0) to `end`, without it."""
+        written = self._written
+        while len(written) < end:
+            if len(written) == self._fork:
                 self._pieces = self._write(self._forked)
-            piece, place = next(self._pieces), len(self._written)
+            piece, place = next(self._pieces), len(written)
             gap = _NEAR_TIE_GAP if place == self._fork else 1.0 + zlib.crc32(f"{piece}{place}".encode()) % 700 / 100.0
-            self._written.append(Token(token_id(piece, self._vocabulary), piece, gap))
-        return self._written[position]
+            written.append(Token(token_id(piece, self._vocabulary), piece, gap))
+        return tuple(written[begin:end])
 
 
 def _prose_pieces(rng: random.Random) -> Iterator[str]:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import zlib
 from collections import OrderedDict
 from dataclasses import dataclass, field
+from functools import lru_cache
 from hashlib import blake2b
 
 from specdoctor.lab.acceptance import Luck
@@ -13,6 +13,7 @@ from specdoctor.lab.engine_types import GenRequest, Token
 from specdoctor.lab.sample_text import Continuation
 
 
+@lru_cache(maxsize=512)
 def prompt_key(ids: tuple[int, ...]) -> str:
     """A short name of a prompt, the same in every run."""
     digest = blake2b(digest_size=9)
@@ -54,7 +55,7 @@ class Sequence:
     def emit(self, count: int) -> tuple[Token, ...]:
         """Take the next tokens of the text, not beyond the limit."""
         end = min(self.produced + count, self.limit)
-        tokens = tuple(self.text.at(position) for position in range(self.produced, end))
+        tokens = self.text.tokens(self.produced, end)
         self.produced = end
         return tokens
 
@@ -118,10 +119,11 @@ class PrefixCache:
                 self.tokens -= 1
 
 
+@lru_cache(maxsize=512)
 def _marks(ids: tuple[int, ...]) -> list[int]:
-    marks, low, high = [], 0, 1
+    """One number for each prefix."""
+    marks, mark = [], 0
     for value in ids:
-        word = value.to_bytes(4, "little", signed=False)
-        low, high = zlib.crc32(word, low), zlib.adler32(word, high)
-        marks.append((high << 32) | low)
+        mark = hash((mark, value))
+        marks.append(mark)
     return marks

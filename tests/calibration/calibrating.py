@@ -93,7 +93,7 @@ def _decoded(
     code = looks_like_code(prompt.text)
     text = Continuation(key, code=code, vocabulary=vocabulary, rounding="wide" if drafter else "single")
     limit, produced, spent = min(most, text.natural_length), 1, 0.0
-    luck = Luck(f"{key}:luck")
+    luck = Luck(f"{key}:luck", drafter.stretch_tokens if drafter else 1.0)
     easiness = drafter.easiness(key, "code" if code else "chat") if drafter else 0.0
     while produced < limit:
         spent += times.decode_ms(1, float(len(ids) + produced))

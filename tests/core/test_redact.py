@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 import time
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from specdoctor.core import redact as module
 from specdoctor.core.redact import MASK, redact, redact_argv, redact_typed, secrets_in_argv
 
 
@@ -99,6 +101,14 @@ def test_typed_text_is_read_in_linear_time() -> None:
     for piece in ("a-key", " token", "/", "authorization:", "--api-key", "api_key", "api-key-", "https://", "x.", "'"):
         redact_typed(piece * (50_000 // len(piece)))
     assert time.process_time() - begun < 3
+
+
+@given(st.text(st.sampled_from("abkeyAKIsGhpf_-.'\"{}/@&?0"), max_size=module._SHORTEST - 1))
+def test_what_is_short_and_without_a_separator_has_no_shape_of_a_secret(text: str) -> None:
+    shapes = [value for value in vars(module).values() if isinstance(value, re.Pattern)]
+    shapes.remove(module._SECRET_NAME)
+    assert len(shapes) > 8
+    assert not any(shape.search(text) for shape in shapes)
 
 
 def test_a_known_secret_goes_wherever_it_stands() -> None:

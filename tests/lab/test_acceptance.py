@@ -20,7 +20,7 @@ def accept_length(resolved: Resolved, world: World = WORLD, *, temperature: floa
     drafter = Drafter(resolved, world)
     accepted = cycles = 0
     for number in range(prompts):
-        luck, easiness, position = Luck(f"p{number}"), drafter.easiness(f"p{number}", None), 1
+        luck, easiness, position = Luck(f"p{number}", 12.0), drafter.easiness(f"p{number}", None), 1
         while position < 200:
             taken = drafter.accepted(luck, position, easiness=easiness, temperature=temperature)
             accepted, cycles, position = accepted + taken, cycles + 1, position + taken + 1
@@ -77,7 +77,7 @@ def test_a_simulated_accept_length_overrides_everything() -> None:
 def test_the_luck_of_a_text_does_not_depend_on_the_chain() -> None:
     short, long = with_flags("--speculative-num-steps", "1"), with_flags("--speculative-num-steps", "3")
     for number in range(50):
-        luck = Luck(f"p{number}")
+        luck = Luck(f"p{number}", 12.0)
         one = Drafter(short, WORLD).accepted(luck, 1, easiness=0.0, temperature=0.0)
         three = Drafter(long, WORLD).accepted(luck, 1, easiness=0.0, temperature=0.0)
         assert one == min(three, 1)

@@ -34,7 +34,7 @@ def accept_length(world: World, steps: int, *, counted: int | None = None) -> fl
     drafter = Drafter(started(world, (steps, 1, steps + 1)), world)
     taken: list[int] = []
     for number in range(40):
-        luck, position = Luck(f"text {number}"), 1
+        luck, position = Luck(f"text {number}", drafter.stretch_tokens), 1
         while position < 160:
             taken.append(drafter.accepted(luck, position, easiness=0.0, temperature=0.0))
             position += taken[-1] + 1
