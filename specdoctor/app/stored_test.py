@@ -28,6 +28,7 @@ PIECE_BYTES = 8 << 20
 STEPS = 6
 LIMIT_S = 300.0
 LISTED = "stored.txt"
+GGUF = ".gguf"
 
 
 def stored_test(scene: Scene, operations: Operations, *, before: Scene | None) -> Facts | None:
@@ -57,7 +58,8 @@ def _calculated(scene: Scene, listed: FileFacts, operations: Operations) -> File
         return None
     with TemporaryDirectory(prefix="specdoctor-") as room:
         folder = Path(room)
-        (folder / "config.json").write_text(json.dumps(scene.view.draft_config))
+        if not any(name.endswith(GGUF) for name in weights):  # such a file holds its own
+            (folder / "config.json").write_text(json.dumps(scene.view.draft_config))
         try:
             for name in (*weights, states):
                 _bring(operations, f"{listed.path}/{name}", sizes[name], folder / name)

@@ -235,6 +235,16 @@ LaunchSpread = Annotated[
         show_default=False,
     ),
 ]
+MaxNewTokens = Annotated[
+    int | None,
+    typer.Option(
+        "--max-new-tokens",
+        metavar="N",
+        help="Longest answer of a benchmark's request.  [default: 160]",
+        min=16,
+        show_default=False,
+    ),
+]
 Requests = Annotated[
     int | None,
     typer.Option(

@@ -13,6 +13,8 @@ from specdoctor.core.moves import Note
 from specdoctor.core.ports import Briefing
 from specdoctor.core.server import SpecSetting
 from specdoctor.planners.corrections import corrected_change
+from specdoctor.planners.idle_positions import KEY as IDLE
+from specdoctor.planners.idle_positions import shorter_chain
 from specdoctor.planners.starts import next_start
 
 OFF = SpecSetting()
@@ -99,6 +101,9 @@ def pending_experiments(briefing: Briefing, symptom: Symptom) -> list[Experiment
     if corrected is not None:
         why = "does it come right with the drafter's config.json corrected?"
         out.append(Experiment(change=corrected[0], hypotheses=corrected[1], why=why))
+    idle, shorter = ledger.by_key(IDLE), shorter_chain(briefing)
+    if idle is not None and idle.status is Status.OPEN and shorter is not None:
+        out.append(Experiment(change=shorter, hypotheses=(idle.id,), why="is a chain of those that pay faster?"))
     out += _rivals(briefing)
     other, old_new = other_install_change(briefing), ledger.by_key(OLD_NEW)
     if other is not None and old_new is not None and old_new.status is Status.OPEN:

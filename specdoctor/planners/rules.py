@@ -28,7 +28,9 @@ from specdoctor.core.ports import Briefing, Scene
 from specdoctor.planners.answers import answer_moves, answers_claim, judge_answers
 from specdoctor.planners.corrections import repair_claims
 from specdoctor.planners.experiments import Experiment, pending_experiments, would_launch
+from specdoctor.planners.fixed_cost import fixed_cost
 from specdoctor.planners.hypotheses import excluded, explaining, findings, symptom_claim
+from specdoctor.planners.idle_positions import idle_positions
 from specdoctor.planners.old_new import old_against_new
 from specdoctor.planners.rival_tests import rival_tests
 from specdoctor.planners.rivals import rivals
@@ -78,6 +80,7 @@ class RulePlanner:
             or _new(ledger, answers_claim(briefing, symptom))
             or _new(ledger, starts_claim(ledger))
             or _new(ledger, symptom_claim(briefing, symptom))
+            or _new(ledger, [*idle_positions(briefing, symptom), *fixed_cost(ledger)])
             or _new(ledger, [*trained_limits(ledger), *template_rival(ledger), *positions_rival(ledger)])
             or _new(ledger, old_against_new(briefing))
             or _new(ledger, repair_claims(briefing))

@@ -87,6 +87,7 @@ def test_the_defaults_that_help_names_are_those_of_a_run() -> None:
         "grace": f"{settings.grace_s:g}",
         "concurrency": str(settings.concurrency),
         "requests": str(settings.requests),
+        "max_new_tokens": str(settings.max_new_tokens),
         "prompts": "mixed",
         "form": settings.form,
         "ssh": settings.ssh_transport,

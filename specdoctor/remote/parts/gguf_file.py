@@ -31,6 +31,7 @@ CONFIG_FIELDS = {
     "context_length": "max_position_embeddings",
     "vocab_size": "vocab_size",
     "rope.freq_base": "rope_theta",
+    "attention.layer_norm_rms_epsilon": "rms_norm_eps",
     "target_hidden_size": "target_hidden_size",
     "norm_before_residual": "norm_before_residual",
     "norm_before_fc": "norm_before_fc",

@@ -124,20 +124,19 @@ def draft_tensors(key: str, folder: str) -> Dict[str, Dict[str, Any]]:
     return {key + "/tensors.txt": made, key + "/values.txt": values}
 
 
-def stored_files(key: str, folder: str) -> Dict[str, Dict[str, Any]]:
-    """FOLDER/stored.txt: "BYTES NAME" of a draft's weights and of arrays one folder below, which may be stored states.
+def stored_files(key: str, folder: str, inside: Sequence[str], below: str) -> Dict[str, Dict[str, Any]]:
+    """KEY/stored.txt: "BYTES NAME" of a draft's weights and of arrays in folders, which may be stored states.
 
-    Nothing where there are no such arrays.
+    Names count from `folder`; `below` is the pattern of those folders. Nothing where there are no such arrays.
     """
-    inside = sorted(glob.glob(glob.escape(folder) + "/*.safetensors"))
-    below: List[str] = []
+    arrays: List[str] = []
     for ending in ARRAY_ENDINGS:
-        below += sorted(glob.glob(glob.escape(folder) + "/*/*" + ending))
-    if not inside or not below:
+        arrays += sorted(glob.glob(below + "/*" + ending))
+    if not inside or not arrays:
         return {}
     try:
-        found = [(os.path.getsize(path), path[len(folder) + 1 :]) for path in (inside + below)[:MOST_STORED]]
-        state = os.stat(below[0])
+        found = [(os.path.getsize(path), path[len(folder) + 1 :]) for path in [*inside, *arrays][:MOST_STORED]]
+        state = os.stat(arrays[0])
     except OSError:
         return {}
     made = {
@@ -148,6 +147,18 @@ def stored_files(key: str, folder: str) -> Dict[str, Dict[str, Any]]:
         "error": None,
     }
     return {key + "/stored.txt": made}
+
+
+def stored_in(key: str, folder: str) -> Dict[str, Dict[str, Any]]:
+    """What is stored with a draft that is a folder: its weights, and arrays one folder below."""
+    plain = glob.escape(folder)
+    return stored_files(key, folder, sorted(glob.glob(plain + "/*.safetensors")), plain + "/*")
+
+
+def stored_beside(key: str, path: str) -> Dict[str, Dict[str, Any]]:
+    """What is stored with a draft that is one file: that file, and arrays in folders that are named like it."""
+    stem = path[: -len(GGUF)]
+    return stored_files(key, os.path.dirname(path), [path], glob.escape(stem) + ".*")
 
 
 def draft_records(key: str, folder: str) -> Dict[str, Dict[str, Any]]:
@@ -241,6 +252,7 @@ def files_of_server(argv: Sequence[str], env: Dict[str, str], cwd: Optional[str]
             path = root + os.path.join(cwd or "/", name)
             found.update(gguf_files(name, path, name in drafts))
             found.update(records_beside(name, path) if name in drafts else {})
+            found.update(stored_beside(name, path) if name in drafts else {})
             continue
         folder = model_folder(name, env, cwd, root)
         present = [each for each in CONFIG_NAMES if os.path.exists(folder + "/" + each)]
@@ -249,5 +261,5 @@ def files_of_server(argv: Sequence[str], env: Dict[str, str], cwd: Optional[str]
         if name in drafts:
             found.update(draft_tensors(name.rstrip("/"), folder))
             found.update(draft_records(name.rstrip("/"), folder))
-            found.update(stored_files(name.rstrip("/"), folder))
+            found.update(stored_in(name.rstrip("/"), folder))
     return found
