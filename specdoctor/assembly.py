@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from specdoctor.drafter.pair import DrafterCheck
     from specdoctor.operations.custody import Custody
     from specdoctor.operations.exporting import Exported, ExportOrder
+    from specdoctor.planners.playbook import PlaybookPlanner
     from specdoctor.planners.playbook_schema import Playbook
     from specdoctor.render.live import LiveConsole
     from specdoctor.store.mirrored import MirroredStore
@@ -260,7 +261,10 @@ def planner_for(settings: RunSettings, *, clock: Clock | None = None) -> Planner
     if settings.planner == "playbook":
         from specdoctor.planners.playbook import PlaybookPlanner
 
-        return PlaybookPlanner(playbook_at(Path(settings.playbook or "")))
+        playbook = PlaybookPlanner(playbook_at(Path(settings.playbook or "")))
+        if settings.endpoint is None:
+            return playbook
+        return _advised(playbook, settings.endpoint, settings.advice or "auto", clock or WallClock())
     if settings.planner == "tune":
         from specdoctor.planners.tuning import TunePlanner
 
@@ -282,6 +286,14 @@ def _asking_planner(mode: Literal["llm", "auto"], endpoint: Endpoint, clock: Clo
 
     checks = [check.name for check in all_checks()]
     return LlmPlanner(endpoint, ModelClient(endpoint, clock=clock), checks=checks, mode=mode)
+
+
+def _advised(playbook: PlaybookPlanner, endpoint: Endpoint, mode: Literal["llm", "auto"], clock: Clock) -> Planner:
+    from specdoctor.planners.llm import AdvisedPlaybook
+    from specdoctor.planners.llm_client import ModelClient
+
+    checks = [check.name for check in all_checks()]
+    return AdvisedPlaybook(endpoint, ModelClient(endpoint, clock=clock), checks=checks, playbook=playbook, mode=mode)
 
 
 def onlooker_for(*, live: bool) -> LiveConsole | Onlooker:

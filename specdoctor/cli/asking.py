@@ -65,6 +65,13 @@ def asked_model(
     return {"planner": planner or "auto", "endpoint": endpoint}
 
 
+def named_model(given: Mapping[str, Any], targets_file: Path | None) -> dict[str, Any]:
+    """As `asked_model`, where nothing but an option names a model: a profile named `default` starts nothing here."""
+    if not any(given.get(name) is not None for name in ("planner", "model", "max_tokens", "max_cost")):
+        return {}
+    return asked_model(given, profiles_of(targets_file))
+
+
 def _with(endpoint: Endpoint, over: Mapping[str, Any]) -> Endpoint:
     try:
         return Endpoint.model_validate({**endpoint.model_dump(), **over})

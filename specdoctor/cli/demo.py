@@ -31,6 +31,10 @@ def demo(
             autocompletion=completing.worlds,
         ),
     ] = DEFAULT_WORLD,
+    planner: opt.Planner = None,
+    model: opt.Model = None,
+    max_tokens: opt.MaxTokens = None,
+    max_cost: opt.MaxCost = None,
     keep: Annotated[bool, typer.Option("--keep", help="Leave the practice host's files behind.")] = False,
     json: opt.Json = False,
 ) -> None:
@@ -45,11 +49,17 @@ def demo(
     Examples:
       specdoctor demo
       specdoctor demo --world healthy
+      specdoctor demo --planner auto --model qwen3-32b
       specdoctor demo --json 2> progress.txt
     """
+    from specdoctor.cli.asking import named_model, said_of
     from specdoctor.cli.lab import address, practice_host
     from specdoctor.lab import open_world
 
+    given = {"planner": planner, "model": model, "max_tokens": max_tokens, "max_cost": max_cost}
+    asking = named_model(given, None)
+    if asking:
+        say(said_of(asking))
     opened = open_world(world)
     with practice_host(opened, keep=keep) as (host, booted):
         words = ["--symptom", opened.ask.symptom, *_flags(opened)]
@@ -61,7 +71,8 @@ def demo(
         if opened.ask.other_install:
             named.write_text(_targets_file(address(host), opened, host.expand), encoding="utf-8")
             words += ["--targets", str(named)]
-        code = _investigated(context, [opened.host.name if named.exists() else address(host), *words])
+        place = opened.host.name if named.exists() else address(host)
+        code = _investigated(context, [place, *words], asking)
         if keep:
             say(f"kept: {host.state_dir}")
     raise typer.Exit(code)
@@ -85,7 +96,7 @@ def _flags(world: World) -> list[str]:
     return flags
 
 
-def _investigated(context: typer.Context, words: list[str]) -> int:
+def _investigated(context: typer.Context, words: list[str], asking: dict[str, Any]) -> int:
     """Parse `words` as `specdoctor investigate` does, run it, and judge the demo by how it ended."""
     from specdoctor.cli.investigate import started
 
@@ -95,7 +106,7 @@ def _investigated(context: typer.Context, words: list[str]) -> int:
     code, run_id = started(
         given.pop("target"),
         given.pop("targets"),
-        given=given,
+        given=given | asking,
         accept_new=given.pop("accept_new_host_key"),
         as_json=given.pop("json"),
     )

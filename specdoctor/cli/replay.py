@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
 import typer
 
@@ -50,6 +50,19 @@ def replay(
             show_default=False,
         ),
     ] = None,
+    planner: Annotated[
+        Literal["rules", "llm", "auto"] | None,
+        typer.Option(
+            "--planner",
+            metavar="llm|auto",
+            help="Ask a language model too, when the steps are done: always before the end (llm), or where something "
+            "is undecided (auto).  [default: none; auto with --model]",
+            show_default=False,
+        ),
+    ] = None,
+    model: opt.Model = None,
+    max_tokens: opt.MaxTokens = None,
+    max_cost: opt.MaxCost = None,
     grace: opt.Grace = None,
     with_traffic: opt.WithTraffic = False,
     server_port: opt.ServerPort = None,
@@ -88,6 +101,7 @@ def replay(
     from specdoctor import assembly
     from specdoctor.cli.playbook_files import playbook_path
 
+    asking = _asking(planner, model, max_tokens, max_cost, targets)
     path = playbook_path(playbook)
     if junit is not None and not junit.absolute().parent.is_dir():
         raise UsageError(f"there is no folder {junit.absolute().parent}", next_step="make it, or name another file")
@@ -114,10 +128,25 @@ def replay(
         "requests": book.load.requests,
         "prompts": book.load.prompts,
         "form": book.load.form,
+        **asking,
     }
     code, run_id = _carried_out(target, targets, given, accept_new=accept_new_host_key, as_json=json)
     _tell(book, path, run_id, code, as_json=json, junit=junit)
     raise typer.Exit(code)
+
+
+def _asking(
+    planner: str | None, model: str | None, max_tokens: int | None, max_cost: float | None, targets: Path | None
+) -> dict[str, Any]:
+    """The settings of the model that may add to the steps; nothing where no option names one."""
+    from specdoctor.cli.asking import named_model, said_of
+
+    given = {"planner": planner, "model": model, "max_tokens": max_tokens, "max_cost": max_cost}
+    asking = named_model(given, targets)
+    if not asking:
+        return {}
+    say(said_of(asking))
+    return {"advice": asking["planner"], "endpoint": asking["endpoint"]}
 
 
 def _may(tier: str) -> str:

@@ -27,6 +27,7 @@ def settings_of(target: Target, given: dict[str, Any]) -> RunSettings:
         "planner": "playbook" if given.get("playbook") else given.get("planner"),
         "playbook": given.get("playbook"),
         "endpoint": given.get("endpoint"),
+        "advice": given.get("advice"),
         "max_restarts": given.get("max_restarts"),
         "max_minutes": given.get("max_minutes"),
         "grace_s": given.get("grace"),

@@ -28,9 +28,10 @@ class RunSettings(Frozen):
     one included; `max_minutes` is wall time. `grace_s` is how long the guard on the host waits for a word from us
     before it puts a changed server back. `ssh_config`, `ssh_transport`, `via` (a container), `sudo` and `facts_file`
     say how the target was reached, `engine` is the only one to look for (None: any), `endpoint` the language model that
-    may be asked. `concurrencies` are the numbers of clients that a search for the best setting measures with (empty:
-    `concurrency`), `launch_spread` the relative spread between two launches of one setting as it is known here (None:
-    assumed), `keep_corrected` a folder on the host where a corrected copy of the drafter's stays (None: none stays).
+    may be asked (`advice`: when, where a playbook proposes). `concurrencies` are the numbers of clients that a search
+    for the best setting measures with (empty: `concurrency`), `launch_spread` the relative spread between two launches
+    of one setting as it is known here (None: assumed), `keep_corrected` a folder on the host where a corrected copy of
+    the drafter's stays (None: none stays).
     """
 
     symptom: str = ""
@@ -39,6 +40,7 @@ class RunSettings(Frozen):
     allow: Risk = Risk.READ
     planner: Literal["rules", "llm", "auto", "playbook", "tune", "turns"] = "rules"
     endpoint: Endpoint | None = None
+    advice: Literal["llm", "auto"] | None = None
     playbook: str | None = None
     max_restarts: int = 3
     max_minutes: float = 240.0

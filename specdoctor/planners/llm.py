@@ -15,11 +15,12 @@ from specdoctor.core.endpoint import Endpoint
 from specdoctor.core.ledger import Ledger
 from specdoctor.core.model import Status
 from specdoctor.core.moves import Move, OpenHypothesis, Relaunch
-from specdoctor.core.ports import Briefing
+from specdoctor.core.ports import Briefing, Conclusion, Planner
 from specdoctor.planners.llm_briefs import briefs, instructions, repair
 from specdoctor.planners.llm_client import BudgetSpent, Message, Said
 from specdoctor.planners.llm_judging import ProposalJudge, Refusal
 from specdoctor.planners.llm_proposals import FinishProposal, Proposal, ProposalFault, read_answer, shown
+from specdoctor.planners.playbook import PlaybookPlanner
 from specdoctor.planners.rival_tests import rivals_tie
 from specdoctor.planners.rules import RulePlanner
 from specdoctor.planners.state import explained, slower_confirmed
@@ -38,17 +39,26 @@ class Asker(Protocol):
 
 
 class LlmPlanner:
-    """`llm` asks before every restart and before the end; `auto` only where the rules have no reason to prefer."""
+    """`llm` asks before every restart and before the end; `auto` only where the rules have no reason to prefer.
+
+    `base` proposes first: the rules, unless it is another planner's steps that the model may add to.
+    """
 
     def __init__(
-        self, endpoint: Endpoint, asker: Asker, *, checks: Sequence[str], mode: Literal["llm", "auto"] = "auto"
+        self,
+        endpoint: Endpoint,
+        asker: Asker,
+        *,
+        checks: Sequence[str],
+        mode: Literal["llm", "auto"] = "auto",
+        base: Planner | None = None,
     ) -> None:
         self.name = mode
         self._mode = mode
         self._endpoint = endpoint
         self._asker = asker
         self._judge = ProposalJudge(checks=checks, commands=endpoint.show_commands)
-        self._rules = RulePlanner(name=mode)
+        self._rules: Planner = base or RulePlanner(name=mode)
 
     def propose(self, briefing: Briefing) -> Sequence[Move]:
         """The model's accepted moves, else those of the rules."""
@@ -153,6 +163,32 @@ class LlmPlanner:
         )
         for fault in faults:
             briefing.tell(ev.ProposalRefused(proposal=fault.proposal, why=fault.why))
+
+
+class AdvisedPlaybook(LlmPlanner):
+    """The steps of a playbook in their order; the model is asked when they are done, before the way back."""
+
+    def __init__(
+        self,
+        endpoint: Endpoint,
+        asker: Asker,
+        *,
+        checks: Sequence[str],
+        playbook: PlaybookPlanner,
+        mode: Literal["llm", "auto"] = "auto",
+    ) -> None:
+        super().__init__(endpoint, asker, checks=checks, mode=mode, base=playbook)
+        self._playbook = playbook
+
+    def conclude(self, briefing: Briefing) -> Conclusion:
+        """Whether what the playbook expects was met; the model has no part in that."""
+        return self._playbook.conclude(briefing)
+
+    def _occasion(self, briefing: Briefing, moves: Sequence[Move]) -> str:
+        at_end = not self._playbook.steps_left(briefing)
+        if at_end and _undecided(briefing.ledger):
+            return "the playbook is at its end"
+        return "before the playbook ends" if at_end and self._mode == "llm" else ""
 
 
 def _identity(proposal: Proposal) -> str:

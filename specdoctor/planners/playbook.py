@@ -64,15 +64,31 @@ class PlaybookPlanner:
         opening = self._opening(briefing)
         if opening:
             return opening
-        for index, step in enumerate(self.playbook.steps):
-            if scene.view.state == "down" and not isinstance(step, CheckStep | ComputeStep):
-                continue
-            move = self._move(step, index, briefing)
-            if move is not None:
-                return [move]
+        _, move = self._next(briefing)
+        if move is not None:
+            return [move]
         if ledger.changed:
             return [Restore(why="the playbook is at its end: put the original back")]
         return [Finish(why="the playbook is at its end")]
+
+    def _next(self, briefing: Briefing) -> tuple[int, Move | None]:
+        """The next step that is not done, by its index and as a move; None after the last."""
+        down = briefing.scene is not None and briefing.scene.view.state == "down"
+        for index, step in enumerate(self.playbook.steps):
+            if down and not isinstance(step, CheckStep | ComputeStep):
+                continue
+            move = self._move(step, index, briefing)
+            if move is not None:
+                return index, move
+        return len(self.playbook.steps), None
+
+    def steps_left(self, briefing: Briefing) -> bool:
+        """Whether anything but putting the original back is left to do."""
+        if briefing.scene is None or self._opening(briefing):
+            return True
+        index, move = self._next(briefing)
+        later = (step for step in self.playbook.steps[index + 1 :] if not isinstance(step, RestoreStep))
+        return move is not None and (not isinstance(move, Restore) or any(later))
 
     def conclude(self, briefing: Briefing) -> Conclusion:
         """Whether what the playbook expects was met; it is asked when the last step is done."""
