@@ -8,6 +8,8 @@ from specdoctor.core.errors import SpecdoctorError
 
 SHORTEST_CYCLE_MS = 0.1
 LONGEST_CYCLE_MS = 10_000.0
+MOST_STEPS = 1024
+"""Draft steps beyond any engine's: a larger number is a slip, and would be calculated for hours."""
 GIVE = "give {} as it was measured"
 
 
@@ -57,7 +59,11 @@ def duration_ms(name: str, value: float) -> float:
 
 
 def draft_steps(value: int) -> int:
-    """Return a number of draft steps (0 means no speculation). Raises FigureError when negative."""
+    """Return a number of draft steps (0 means no speculation). Raises FigureError when negative or beyond any."""
+    if value > MOST_STEPS:
+        raise FigureError(
+            f"draft steps is {value}, expected at most {MOST_STEPS}", next_step="read the effective num_steps"
+        )
     if value < 0:
         raise FigureError(f"draft steps is {value}, expected 0 or more", next_step="read the effective num_steps")
     return value

@@ -72,7 +72,7 @@ def served_rates(runs: Sequence[Served]) -> tuple[float, ...]:
         raise FigureError("no served accept length with draft steps was given", next_step="give STEPS:ACCEPT_LENGTH")
     rates: list[float] = []
     for run in ordered:
-        accept_length(run.accept_length, steps=run.steps)
+        accept_length(run.accept_length, steps=draft_steps(run.steps))
         rates += [_rate_behind(rates, run)] * (run.steps - len(rates))
     return tuple(rates)
 

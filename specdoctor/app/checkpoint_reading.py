@@ -9,6 +9,7 @@ from typing import Any
 from specdoctor.app.model_files import ModelFiles
 from specdoctor.core.errors import CheckpointError
 from specdoctor.drafter.checkpoint import Checkpoint
+from specdoctor.drafter.config_numbers import checked
 from specdoctor.drafter.gguf import FIRST_BYTES, GgufHeader, NeedMore, parse_gguf
 from specdoctor.drafter.gguf import LARGEST_HEADER_BYTES as LARGEST_GGUF_HEADER
 from specdoctor.drafter.gguf_config import TEMPLATE, config_of, vocabulary_of
@@ -108,7 +109,9 @@ def _config(files: ModelFiles) -> tuple[dict[str, Any], str]:
             f"{files.label}: there is no config.json in it", next_step="give the folder that holds config.json"
         )
     raw = files.whole(CONFIG, limit=LARGEST_CONFIG)
-    return json_object(raw, files.full(CONFIG)), raw.decode("utf-8", errors="replace")
+    config = json_object(raw, files.full(CONFIG))
+    checked(config, files.full(CONFIG))
+    return config, raw.decode("utf-8", errors="replace")
 
 
 def _no_weights(files: ModelFiles) -> CheckpointError:
@@ -237,6 +240,7 @@ def _from_gguf(files: ModelFiles, name: str) -> Checkpoint:
     place = files.full(name)
     header = _gguf_header(files, name)
     config = config_of(header)
+    checked(config, place)
     template = header.metadata.get(TEMPLATE)
     base = {name: header.data_at}
     end = max((tensor.end for tensor in header.tensors.values()), default=0)

@@ -61,7 +61,7 @@ def eval_drafter(asked: Asked, *, progress: Progress) -> EvalDocument:
     dumps = _dumps(asked, names)
     drafter, head, known = _drafter(draft, target, dumps)
     texts, notes = _texts(asked, dumps, target)
-    _within(texts, head.embedding.count if head is not None else _rows_of(drafter))
+    _within(asked, texts, head.embedding.count if head is not None else _rows_of(drafter))
     if record is not None and record.doubt:
         notes.append(f"the training record is in doubt: {record.doubt}")
     if head is not None and draft.has("embed_tokens.weight"):
@@ -100,14 +100,17 @@ def _rows_of(drafter: Drafting) -> int:
     return drafter.embedding.count if isinstance(drafter, Llama) else sys.maxsize
 
 
-def _within(texts: Sequence[Text], vocabulary: int) -> None:
+def _within(asked: Asked, texts: Sequence[Text], vocabulary: int) -> None:
     """Raises UsageError for a token that the embedding does not know: the states are of another target."""
-    largest = max(int(text.tokens.max()) for text in texts)
-    if largest >= vocabulary:
-        raise UsageError(
-            f"the stored text has token {largest}, the embedding {vocabulary} rows: states of another target?",
-            next_step="export the states of the target that this drafter is for",
-        )
+    for text in texts:
+        for what, ids in (("token", text.tokens), ("first choice", text.greedy)):
+            if ids is not None and (largest := int(ids.max(initial=0))) >= vocabulary:
+                at = int(ids.argmax())
+                raise UsageError(
+                    f"{asked.states}: text {text.name}: {what} {largest} at index {at} is beyond the embedding's "
+                    f"{vocabulary} rows: states of another target?",
+                    next_step="export the states of the target that this drafter is for",
+                )
 
 
 _TOKENS_ONLY = Feeding(label="tokens only", states=())
@@ -221,6 +224,7 @@ def _first_choice(sample: Sample, dump: Dump, target: Checkpoint | None) -> Ints
     import numpy as np
 
     from specdoctor.drafter.alone.layer import rms_norm
+    from specdoctor.drafter.config_numbers import real
 
     if sample.last is None:
         return None
@@ -230,7 +234,7 @@ def _first_choice(sample: Sample, dump: Dump, target: Checkpoint | None) -> Ints
         parts = weights_of(target, wanted=lambda name: name.endswith(TARGET_PARTS))
         rows = parts.table("lm_head.weight") or parts.table("embed_tokens.weight")
         if not sample.last_normed:
-            last = rms_norm(last, parts.need("norm.weight"), float(target.text.get("rms_norm_eps", 1e-6)))
+            last = rms_norm(last, parts.need("norm.weight"), real(target.text, "rms_norm_eps", parts.where, 1e-6))
     elif not sample.last_normed:
         return None
     if rows is None or rows.width != last.shape[1]:

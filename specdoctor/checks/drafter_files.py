@@ -9,7 +9,7 @@ from specdoctor.checks.reading import no_data, silent
 from specdoctor.core.hypothesis import Observation, Prediction
 from specdoctor.core.ports import Scene
 from specdoctor.drafter.every import every_check
-from specdoctor.drafter.in_scene import pair_in
+from specdoctor.drafter.in_scene import damaged, pair_in
 
 ASKED_ELSEWHERE = frozenset({"TRAIN-4", "CFG-2"})
 """What checks of the running server ask of the same files."""
@@ -28,7 +28,7 @@ class DrafterFiles:
             return silent(self.name, None, "no separate drafter is in force")
         pair = pair_in(scene)
         if pair is None:
-            return no_data(self.name, None, "config.json of drafter or target was not read")
+            return no_data(self.name, None, damaged(view) or "config.json of drafter or target was not read")
         said = [o for check in every_check() for o in check.judge(pair)]
         found = [self._as_hypothesis(o) for o in said if o.cause not in ASKED_ELSEWHERE]
         if found:

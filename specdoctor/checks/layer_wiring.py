@@ -10,7 +10,7 @@ from specdoctor.core.hypothesis import Observation, Prediction
 from specdoctor.core.ports import Scene
 from specdoctor.core.server import Source
 from specdoctor.drafter.comparison import DECIDES, compare
-from specdoctor.drafter.in_scene import column_in_force, record_beside, target_shape
+from specdoctor.drafter.in_scene import column_in_force, damaged, record_beside, target_shape
 
 
 class LayerWiring:
@@ -28,6 +28,9 @@ class LayerWiring:
         where = f"{view.draft_path}/config.json"
         if view.draft_config is None:
             return _undecided("the drafter's config.json was not read")
+        damage = damaged(view)
+        if damage:
+            return _undecided(damage, Source(where=where))
         target = target_shape(view)
         if target is None:
             return _undecided("the target's config.json was not read", Source(where=where))

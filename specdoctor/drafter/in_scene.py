@@ -10,6 +10,7 @@ from specdoctor.core.server import ServerView, Source
 from specdoctor.drafter.capture import TargetShape
 from specdoctor.drafter.checkpoint import Checkpoint
 from specdoctor.drafter.comparison import Column, EngineChoice, column_for
+from specdoctor.drafter.config_numbers import faults_of
 from specdoctor.drafter.listed import TENSORS, VALUES, tensors_listed, values_listed
 from specdoctor.drafter.logged import choice_of, column_in_range, logged_column, said_entries
 from specdoctor.drafter.pair import Pair
@@ -26,9 +27,9 @@ TESTED = "tested-alone.json"
 
 
 def pair_in(scene: Scene) -> Pair | None:
-    """Drafter and target as far as they were read; None without the configuration of one of them."""
+    """Drafter and target as far as they were read; None without a usable configuration of one of them."""
     view = scene.view
-    if view.draft_config is None or view.target_config is None:
+    if view.draft_config is None or view.target_config is None or damaged(view):
         return None
     target = Checkpoint(
         folder=str(view.model_path),
@@ -83,9 +84,18 @@ def _template(scene: Scene, folder: str | None) -> str | None:
     return template if isinstance(template, str) else None
 
 
+def damaged(view: ServerView) -> str:
+    """What no model can have in one of the two configurations, with the file; empty for nothing."""
+    for config, folder in ((view.draft_config, view.draft_path), (view.target_config, view.model_path)):
+        fault = next(faults_of(config), "") if config is not None else ""
+        if fault:
+            return f"{folder}/config.json: {fault}"
+    return ""
+
+
 def target_shape(view: ServerView) -> TargetShape | None:
     """What the engines' rules ask of the target; None where its configuration does not say."""
-    if view.target_config is None:
+    if view.target_config is None or next(faults_of(view.target_config), ""):
         return None
     return Checkpoint(folder="", config_file="", config=dict(view.target_config)).shape()
 
@@ -95,7 +105,7 @@ def column_in_force(scene: Scene, target: TargetShape) -> Column | None:
     in the installed source, and where that was not read or is not understood there is a doubt.
     """
     view = scene.view
-    if view.engine not in ENGINES or view.draft_config is None:
+    if view.engine not in ENGINES or view.draft_config is None or damaged(view):
         return None
     for notice in view.log.notices if view.log else ():
         entries = said_entries(notice.text)

@@ -11,6 +11,7 @@ from specdoctor.drafter.alone.latent import latent_attention
 from specdoctor.drafter.alone.layer import Attention, Layer, Mlp
 from specdoctor.drafter.alone.rope import rope_of
 from specdoctor.drafter.alone.weights import Weights, size
+from specdoctor.drafter.config_numbers import real
 
 
 def decoder_layer(weights: Weights, config: Mapping[str, Any], *names: str, fed: int | None = None) -> Layer:
@@ -25,7 +26,7 @@ def decoder_layer(weights: Weights, config: Mapping[str, Any], *names: str, fed:
     act = str(config.get("hidden_act", "silu"))
     if act not in ("silu", "swish"):
         raise CheckpointError(f"{weights.where}: activation {act!r} is not calculated here", next_step="silu is")
-    eps = float(config.get("rms_norm_eps", 1e-6))
+    eps = real(config, "rms_norm_eps", weights.where, 1e-6)
     hidden = size(config, "hidden_size", weights.where)
 
     def shaped(part: str, *shape: int | None) -> Floats:

@@ -19,6 +19,7 @@ from specdoctor.drafter.alone.decoder import decoder_layer
 from specdoctor.drafter.alone.drafting import Chains
 from specdoctor.drafter.alone.layer import Layer, Place, rms_norm
 from specdoctor.drafter.alone.weights import Weights, size
+from specdoctor.drafter.config_numbers import real
 
 AHEAD = 2
 
@@ -138,7 +139,7 @@ def head_of(weights: Weights, config: Mapping[str, Any], *, embedding: Rows | No
     for what is missing or does not fit together.
     """
     where = weights.where
-    eps = float(config.get("rms_norm_eps", 1e-6))
+    eps = real(config, "rms_norm_eps", where, 1e-6)
     own = weights.table("embed_tokens.weight")
     rows: Rows | None = own if own is not None else embedding
     if rows is None:

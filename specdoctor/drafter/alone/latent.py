@@ -16,6 +16,7 @@ from specdoctor.drafter.alone.arrays import Floats, Ints
 from specdoctor.drafter.alone.layer import Attending, rms_norm
 from specdoctor.drafter.alone.rope import Rope, rope_of
 from specdoctor.drafter.alone.weights import Weights, size
+from specdoctor.drafter.config_numbers import real
 
 
 @dataclass(frozen=True)
@@ -81,15 +82,15 @@ def latent_attention(weights: Weights, config: Mapping[str, Any], names: tuple[s
         plain=plain,
         turned=turned,
         rope=rope_of(config, turned, where),
-        eps=float(config.get("rms_norm_eps", 1e-6)),
-        stretch=_stretch(config),
+        eps=real(config, "rms_norm_eps", where, 1e-6),
+        stretch=_stretch(config, where),
     )
 
 
-def _stretch(config: Mapping[str, Any]) -> float:
+def _stretch(config: Mapping[str, Any], where: str) -> float:
     """(0.1 * mscale_all_dim * ln(factor) + 1)^2 for a rotation stretched by YaRN, as in DeepSeek's modelling code."""
     scaling = config.get("rope_parameters") or config.get("rope_scaling") or {}
     if not isinstance(scaling, Mapping) or not scaling.get("mscale_all_dim"):
         return 1.0
-    factor = float(scaling.get("factor", 1.0))
-    return (0.1 * float(scaling["mscale_all_dim"]) * math.log(factor) + 1.0) ** 2 if factor > 1.0 else 1.0
+    factor, all_dims = real(scaling, "factor", where, 1.0), real(scaling, "mscale_all_dim", where, 0.0)
+    return (0.1 * all_dims * math.log(factor) + 1.0) ** 2 if factor > 1.0 else 1.0

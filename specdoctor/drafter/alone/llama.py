@@ -14,6 +14,7 @@ from specdoctor.drafter.alone.decoder import decoder_layer
 from specdoctor.drafter.alone.drafting import Chains
 from specdoctor.drafter.alone.layer import Layer, Memory, Place, rms_norm
 from specdoctor.drafter.alone.weights import Weights, size
+from specdoctor.drafter.config_numbers import real
 
 ARCHITECTURES = ("LlamaForCausalLM", "MistralForCausalLM", "Qwen2ForCausalLM", "Qwen3ForCausalLM")
 
@@ -91,5 +92,5 @@ def llama_of(weights: Weights, config: Mapping[str, Any], architectures: tuple[s
         layers=tuple(decoder_layer(weights, config, f"layers.{n}") for n in range(count)),
         norm=weights.shaped((hidden,), "norm.weight"),
         lm_head=embedding.all() if head is None or config.get("tie_word_embeddings") else head,
-        eps=float(config.get("rms_norm_eps", 1e-6)),
+        eps=real(config, "rms_norm_eps", weights.where, 1e-6),
     )

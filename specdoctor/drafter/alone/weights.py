@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from specdoctor.core.errors import CheckpointError
 from specdoctor.drafter.alone.arrays import Floats, Table, widened
+from specdoctor.drafter.config_numbers import number_fault
 
 PREFIXES = ("", "model.")
 
@@ -75,6 +76,7 @@ def size(config: Mapping[str, Any], key: str, where: str, *, default: int | None
     value = config.get(key, default)
     if value is None and default is not None:
         return default
-    if isinstance(value, bool) or not isinstance(value, int) or value <= 0:
-        raise CheckpointError(f"{where}: config.json has no usable {key} ({value!r})", next_step="repair its config")
-    return value
+    fault = number_fault(key, value) if value is not None else f"it has no usable {key}"
+    if fault:
+        raise CheckpointError(f"{where}: config.json: {fault}", next_step="repair its config.json")
+    return int(value)
