@@ -1,4 +1,4 @@
-"""Reading three fields of a long log: our columns against `grep -oE` in the C locale."""
+"""Reading three fields of a long log: our columns against `grep -oE` in two locales; a first verdict on all of it."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import random
 import resource
 import shutil
 import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Iterator
@@ -24,6 +25,8 @@ PATTERN = r"accept len: [0-9.]+|accept rate: [0-9.]+|gen throughput \(token/s\):
 READ_BYTES = 16 << 20
 WHOLE_BYTES = 20_000_000
 REPEATS = 3
+FIRST_S = 3.0
+MOST_MB = 300
 
 
 @dataclass(frozen=True)
@@ -80,14 +83,15 @@ def ours(path: Path) -> Timed:
     return Timed(min(c for c, _ in best), min(w for _, w in best), 3 * len(found.accept_length))
 
 
-def grep(path: Path) -> Timed:
+def grep(path: Path, locale: str) -> Timed:
+    """`grep -oE` of the same three fields of the same file."""
     best: list[tuple[float, float]] = []
     count = 0
     for _ in range(REPEATS):
         before, wall = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic()
         # Into a pipe that is read: with /dev/null as its output grep stops at the first match.
         argv = ["grep", "-oE", PATTERN, str(path)]
-        with subprocess.Popen(argv, env={**os.environ, "LC_ALL": "C"}, stdout=subprocess.PIPE) as running:
+        with subprocess.Popen(argv, env={**os.environ, "LC_ALL": locale}, stdout=subprocess.PIPE) as running:
             assert running.stdout is not None
             count = 0
             while read := running.stdout.read(1 << 20):
@@ -96,6 +100,21 @@ def grep(path: Path) -> Timed:
         cpu = after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime
         best.append((cpu, time.monotonic() - wall))
     return Timed(min(c for c, _ in best), min(w for _, w in best), count)
+
+
+def verdict(path: Path) -> Timed:
+    """The least of some whole runs of `specdoctor triage`, the start of Python included; `values`: MB at most."""
+    best: list[tuple[float, float, int]] = []
+    for _ in range(REPEATS):
+        began = time.monotonic()
+        with subprocess.Popen(
+            [sys.executable, "-m", "specdoctor", "triage", str(path)], stdout=subprocess.DEVNULL
+        ) as running:
+            _, _, used = os.wait4(running.pid, 0)
+            running.returncode = 0
+        best.append((time.monotonic() - began, used.ru_utime + used.ru_stime, used.ru_maxrss))
+    wall, cpu, kilobytes = min(best)
+    return Timed(cpu, wall, kilobytes // 1000)
 
 
 def profile_of(block: str) -> str:
@@ -121,7 +140,8 @@ def rows() -> Iterator[Row]:
             for _ in range(1 + (size_mb * 1_000_000 - 1) // len(block)):
                 stream.write(block)
         size = path.stat().st_size / 1e6
-        own, theirs = ours(path), grep(path)
+        own, theirs, unicode = ours(path), grep(path, "C"), grep(path, "C.UTF-8")
+        first = verdict(path)
         whole = path.read_bytes()[:WHOLE_BYTES].decode()
     ratio = theirs.cpu_s / own.cpu_s
     note = (
@@ -143,6 +163,25 @@ def rows() -> Iterator[Row]:
         f"{size / own.wall_s:.0f} MB/s",
         f"{size / theirs.wall_s:.0f} MB/s",
         f"{theirs.wall_s / own.wall_s:.2f}",
+    )
+    yield Row(
+        "  the same against grep -oE in C.UTF-8",
+        f"{size / own.cpu_s:.0f} MB/s",
+        f"{size / unicode.cpu_s:.0f} MB/s",
+        f"{unicode.cpu_s / own.cpu_s:.2f}",
+    )
+    yield Row(
+        f"triage of that log: first verdict (at most {FIRST_S:g} s)",
+        f"{first.wall_s:.1f} s",
+        f"{first.cpu_s:.1f} s of CPU",
+        goal=f"<= {FIRST_S:g} s",
+        verdict=judged(first.wall_s <= FIRST_S),
+    )
+    yield Row(
+        "triage of that log: most memory",
+        f"{first.values} MB",
+        goal=f"< {MOST_MB} MB",
+        verdict=judged(first.values < MOST_MB),
     )
     began = time.process_time()
     read_log(whole, where="server.log")

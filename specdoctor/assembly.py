@@ -31,8 +31,10 @@ if TYPE_CHECKING:
     from specdoctor.core.ports import Approver, Briefing, Check, Onlooker, Planner, Scene
     from specdoctor.core.reach import SshTransport
     from specdoctor.core.recorded import Recorded
+    from specdoctor.core.server import WholeLog
     from specdoctor.drafter.comparison import EngineChoice
     from specdoctor.drafter.pair import DrafterCheck
+    from specdoctor.engines.sglang_series import DecodeSeries
     from specdoctor.operations.custody import Custody
     from specdoctor.operations.exporting import Exported, ExportOrder
     from specdoctor.planners.playbook import PlaybookPlanner
@@ -406,8 +408,23 @@ def earlier_tune(store: MirroredStore, operations: Operations, settings: RunSett
     return earlier_outcome(store, scene, settings, target=operations.target, engines=engines)
 
 
-def triaged(texts: Mapping[str, str], *, symptom: str, problems: Mapping[str, str] | None = None) -> TriageDocument:
-    """Files judged by every engine, reader and check there is. `problems`: what was not read, or in part, and why."""
+def decode_columns() -> DecodeSeries:
+    """Takes the pieces of a log that is too long to be kept, for the means over all its lines."""
+    from specdoctor.engines.sglang_series import DecodeSeries
+
+    return DecodeSeries()
+
+
+def triaged(
+    texts: Mapping[str, str],
+    *,
+    symptom: str,
+    problems: Mapping[str, str] | None = None,
+    wholes: Mapping[str, WholeLog] | None = None,
+) -> TriageDocument:
+    """Files judged by every engine, reader and check there is. `problems`: what was not read, or in part, and why;
+    `wholes`: what all lines gave of a log of which the text holds a part.
+    """
     from specdoctor.app.triage import TriageDocument, triage
     from specdoctor.app.triage_secrets import secrets_of, without_secrets
     from specdoctor.readers.every import material_of
@@ -422,6 +439,7 @@ def triaged(texts: Mapping[str, str], *, symptom: str, problems: Mapping[str, st
         pieces=pieces,
         behind=behind,
         symptom=symptom,
+        wholes=wholes,
     )
     shown = without_secrets(found.model_dump(mode="json", by_alias=True), secrets_of(pieces))
     return TriageDocument.model_validate(shown)

@@ -109,9 +109,12 @@ def whole_log_facts(view: ServerView) -> Iterator[Fact]:
     whole = view.log.whole if view.log else None
     if whole is None or whole.accept_length is None or view.log is None:
         return
-    words = f"mean of all {whole.lines} decode lines; the other figures are of the newest {len(view.log.decode)}"
+    words = f"mean of all {whole.lines} decode lines; the other figures are of {len(view.log.decode)} of them"
     source = (Source(where=view.log.where),)
     yield Fact(name="accept_length_of_whole_log", value=round(whole.accept_length, 4), estimator=words, sources=source)
+    if whole.throughput_tok_s is not None:
+        speed = round(whole.throughput_tok_s, 4)
+        yield Fact(name="throughput_tok_s_of_whole_log", value=speed, estimator=words, sources=source)
 
 
 def _running(window: DecodeWindow) -> int:

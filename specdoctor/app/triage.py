@@ -24,7 +24,7 @@ from specdoctor.core.hypothesis import Observation
 from specdoctor.core.material import Material
 from specdoctor.core.model import Frozen, Verdict
 from specdoctor.core.ports import Check, Scene
-from specdoctor.core.server import ServerView
+from specdoctor.core.server import ServerView, WholeLog
 
 SCHEMA: Literal["specdoctor.triage/1"] = "specdoctor.triage/1"
 
@@ -74,6 +74,7 @@ def triage(
     pieces: Mapping[str, str] | None = None,
     behind: Mapping[str, str] | None = None,
     symptom: str = "",
+    wholes: Mapping[str, WholeLog] | None = None,
 ) -> TriageDocument:
     """Judge files by name and text; the names are what evidence cites. `material` is what readers made of them.
 
@@ -82,7 +83,7 @@ def triage(
     parts, named = (texts if pieces is None else pieces), behind or {}
     given = material or Material()
     servers = servers_of(parts, given, engines) or Servers(view=UNKNOWN)
-    view = servers.view
+    view = _with_whole(servers.view, wholes or {})
     complained = read_symptom(symptom)
     beside, aliases = facts_beside(view, given, parts)
     scene = Scene(view=view, others=servers.others, facts=beside, complaints=complained.complaints, material=given)
@@ -112,6 +113,13 @@ def triage(
         missing=_missing(view, verdict, findings),
         files=tuple(texts),
     )
+
+
+def _with_whole(view: ServerView, wholes: Mapping[str, WholeLog]) -> ServerView:
+    """The view with the means over all lines of its log, where the log that was read holds a part of them."""
+    if view.log is None or view.log.where not in wholes:
+        return view
+    return view.model_copy(update={"log": view.log.model_copy(update={"whole": wholes[view.log.where]})})
 
 
 def _was_seen(view: ServerView, given: Material) -> bool:

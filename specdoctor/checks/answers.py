@@ -88,12 +88,8 @@ def _edges(scene: Scene) -> tuple[str, tuple[Source, ...]] | None:
     """Whether every single pass accepted nothing or everything, and both happened."""
     spec = scene.view.spec or scene.view.asked_spec
     passes = [p for found in scene.material.iterations for p in found.passes if p.accept_length is not None]
-    lengths = [(p.accept_length or 0.0, p.source) for p in passes]
-    lengths = lengths or [
-        (w.accept_length, Source(where=scene.view.log.where if scene.view.log else "", line=w.line))
-        for w in windows(scene.view)
-        if w.accept_length is not None
-    ]
+    lengths: list[tuple[float, Source | int]] = [(p.accept_length or 0.0, p.source) for p in passes]
+    lengths = lengths or [(w.accept_length, w.line) for w in windows(scene.view) if w.accept_length is not None]
     drafted = max((p.drafted_tokens or 0.0 for p in passes), default=0.0)
     most = (spec.draft_steps if spec is not None and spec.on else drafted) + 1
     least = [s for length, s in lengths if abs(length - 1) <= EDGE]
@@ -101,7 +97,9 @@ def _edges(scene: Scene) -> tuple[str, tuple[Source, ...]] | None:
     if len(lengths) < BOTH_EDGES_OF or most < 3 or len(least) + len(full) < len(lengths) or not full or not least:
         return None
     said = f"every one of {len(lengths)} passes accepted all {most:.0f} or one, nothing between"
-    return said, (least[0], full[0])
+    where = scene.view.log.where if scene.view.log else ""
+    first = (place if isinstance(place, Source) else Source(where=where, line=place) for place in (least[0], full[0]))
+    return said, tuple(first)
 
 
 def _accept_length(scene: Scene) -> tuple[float | None, tuple[Source, ...]]:

@@ -16,6 +16,7 @@ from specdoctor.cli.archives import SUFFIXES, UNREADABLE, TooMuch, members_of
 from specdoctor.cli.text_files import LARGEST_BYTES, GivenText, NotText, chunks_of, read_text, text_of
 from specdoctor.core.errors import UsageError
 from specdoctor.core.input_file import is_there, kind_refused
+from specdoctor.core.server import WholeLog
 
 STDIN = "-"
 PASTED = "stdin"
@@ -29,10 +30,13 @@ MOST_SEEN = 20_000
 
 @dataclass
 class Given:
-    """`texts` by path relative to the folder they were given in; `problems` of files that were not read, or in part."""
+    """`texts` by path relative to the folder they were given in; `problems` of files that were not read, or in part;
+    `wholes` what all lines of a log gave of which the text holds a part.
+    """
 
     texts: dict[str, str] = field(default_factory=dict)
     problems: dict[str, str] = field(default_factory=dict)
+    wholes: dict[str, WholeLog] = field(default_factory=dict)
     _kept: int = 0
 
     def add(self, name: str, found: GivenText) -> None:
@@ -41,6 +45,8 @@ class Given:
             self.problems[name] = f"is left out: more than {MOST_KEPT_CHARS >> 20} MiB of text were given before it"
             return
         self.texts[name] = found.text
+        if found.whole is not None:
+            self.wholes[name] = found.whole
         if found.left_out:
             self.problems[name] = found.left_out
 

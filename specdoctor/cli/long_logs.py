@@ -6,12 +6,12 @@ Dropped lines are left empty, so that every line keeps its number.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 WHOLE_BYTES = 24 << 20
 """A text up to this is read as it is."""
-HEAD_BYTES = 3 << 20
-TAIL_BYTES = 5 << 20
+HEAD_BYTES = 2 << 20
+TAIL_BYTES = 3 << 20
 CHUNK_BYTES = 1 << 20
 STRIDE_BYTES = 64 << 10
 """Of each stretch of this length one run of statistics lines is kept."""
@@ -21,9 +21,10 @@ LONGEST_LINE = 64 << 10
 """Of a longer line in the middle nothing is kept."""
 _SAMPLED = (b"Decode batch", b"Avg generation throughput", b"draft acceptance", b"eval time =")
 _TELLING = (
-    b"server_args=", b"Initializing a V1 LLM", b"fired up and", b"Traceback (", b"hutdown", b"hutting down",
-    b"ut of memory", b"ERROR", b"Retract",
+    (b"server_args=", b"="), (b"Initializing a V1 LLM", b"V"), (b"fired up and", b""), (b"Traceback (", b""),
+    (b"hutdown", b"hut"), (b"hutting down", b"hut"), (b"ut of memory", b"y"), (b"ERROR", b"E"), (b"Retract", b"R"),
 )  # fmt: skip
+"""What marks a telling line, and a part of it that most pieces do not have: one letter is looked for much faster."""
 
 
 class LongText:
@@ -40,8 +41,11 @@ class LongText:
             )
 
 
-def gathered(chunks: Iterable[bytes]) -> LongText:
-    """All of a text from its pieces, thinned beyond `WHOLE_BYTES` while it is read."""
+def gathered(chunks: Iterable[bytes], *, watch: Callable[[bytes], None] | None = None) -> LongText:
+    """All of a text from its pieces, thinned beyond `WHOLE_BYTES` while it is read.
+
+    Of a text that is thinned `watch` gets everything, in pieces that end with a line where there is an end.
+    """
     whole: list[bytes] = []
     total = 0
     feed = iter(chunks)
@@ -49,13 +53,18 @@ def gathered(chunks: Iterable[bytes]) -> LongText:
         whole.append(chunk)
         total += len(chunk)
         if total > WHOLE_BYTES:
-            return _thinned(b"".join(whole), feed)
+            return _thinned(b"".join(whole), feed, watch or _nobody)
     return LongText(b"".join(whole), total=total, kept=total)
 
 
-def _thinned(begun: bytes, feed: Iterator[bytes]) -> LongText:
+def _nobody(piece: bytes) -> None:
+    """Watches nothing."""
+
+
+def _thinned(begun: bytes, feed: Iterator[bytes], watch: Callable[[bytes], None]) -> LongText:
     cut = begun.rfind(b"\n", 0, HEAD_BYTES) + 1 or HEAD_BYTES
     out = [begun[:cut]]
+    watch(begun[:cut])
     total, marked = len(begun), 0
     waiting = deque(_pieces(begun[cut:]))
     held = len(begun) - cut
@@ -65,15 +74,19 @@ def _thinned(begun: bytes, feed: Iterator[bytes]) -> LongText:
         held += len(chunk)
         while held - len(waiting[0]) > TAIL_BYTES:
             piece, held = _whole_lines(waiting, held)
+            watch(piece)
             thin, found = _thin(piece, MOST_MARKED - marked)
             marked += found
             out.append(thin)
     while held > TAIL_BYTES and len(waiting) > 1:
         piece, held = _whole_lines(waiting, held)
+        watch(piece)
         thin, found = _thin(piece, MOST_MARKED - marked)
         marked += found
         out.append(thin)
-    return LongText(b"".join((*out, *waiting)), total=total, kept=0)
+    rest = b"".join(waiting)
+    watch(rest)
+    return LongText(b"".join((*out, rest)), total=total, kept=0)
 
 
 def _pieces(text: bytes) -> Iterator[bytes]:
@@ -94,8 +107,9 @@ def _whole_lines(waiting: deque[bytes], held: int) -> tuple[bytes, int]:
 def _thin(piece: bytes, room: int) -> tuple[bytes, int]:
     """A piece with all but its telling lines and a sample left empty, and how many telling lines it had."""
     telling: set[int] = set()
-    for mark in _TELLING:
-        at = piece.find(mark)
+    there = {part: part in piece for _, part in _TELLING}
+    for mark, part in _TELLING:
+        at = piece.find(mark) if there[part] else -1
         while at >= 0 and len(telling) < room:
             telling.add(piece.rfind(b"\n", 0, at) + 1)
             at = piece.find(mark, piece.find(b"\n", at) + 1 or len(piece))

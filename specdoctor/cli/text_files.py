@@ -14,6 +14,7 @@ from typing import IO, NamedTuple
 from specdoctor.cli.long_logs import CHUNK_BYTES, WHOLE_BYTES, gathered
 from specdoctor.core.errors import UsageError
 from specdoctor.core.input_file import open_input
+from specdoctor.core.server import WholeLog
 
 LARGEST_BYTES = 4 << 30
 """A text is read up to here, whatever it was packed into."""
@@ -32,10 +33,11 @@ class NotText(ValueError):
 
 
 class GivenText(NamedTuple):
-    """A text, and what of it was left out for its length ("" for nothing)."""
+    """A text, what of it was left out for its length ("" for nothing), and what all lines of a long log gave."""
 
     text: str
     left_out: str = ""
+    whole: WholeLog | None = None
 
 
 def read_text(path: Path) -> GivenText:
@@ -66,6 +68,8 @@ def chunks_of(file: IO[bytes]) -> Iterator[bytes]:
 
 def text_of(chunks: Iterable[bytes]) -> GivenText:
     """The text in pieces of a file, unpacked where it is gzip. Raises NotText."""
+    from specdoctor.assembly import decode_columns
+
     feed = iter(chunks)
     first = next((chunk for chunk in feed if chunk), b"")
     while len(first) < len(_ZSTD) and (more := next(feed, b"")):
@@ -73,7 +77,8 @@ def text_of(chunks: Iterable[bytes]) -> GivenText:
     if first.startswith(_ZSTD):
         raise NotText("is packed with zstd inside an archive or a pipe; unpack it first (zstd -d)")
     pieces = chain((first,), feed)
-    found = gathered(_sniffed(_unpacked_gzip(pieces) if first.startswith(_GZIP) else pieces))
+    columns = decode_columns()
+    found = gathered(_sniffed(_unpacked_gzip(pieces) if first.startswith(_GZIP) else pieces), watch=columns.take)
     content = found.text.lstrip(b"\0")
     if not content:
         raise NotText("is empty")
@@ -81,7 +86,8 @@ def text_of(chunks: Iterable[bytes]) -> GivenText:
     text = content.decode(encoding, errors="replace")
     if _strange(text[-_SAMPLE:]) > _STRANGE:
         raise NotText("is no text")
-    return GivenText(text.replace("\0", "") if "\0" in text else text, found.left_out)
+    said = found.left_out + (f"; the means are of all {columns.lines} decode lines" if columns.lines else "")
+    return GivenText(text.replace("\0", "") if "\0" in text else text, said, columns.means() if columns.lines else None)
 
 
 def _unpacked_gzip(chunks: Iterable[bytes]) -> Iterator[bytes]:

@@ -46,7 +46,9 @@ def triage(
     from specdoctor.render.triage import triage_lines
 
     given = read_given(paths)
-    document = assembly.triaged(given.texts, symptom=redact_typed(symptom or ""), problems=given.problems)
+    document = assembly.triaged(
+        given.texts, symptom=redact_typed(symptom or ""), problems=given.problems, wholes=given.wholes
+    )
     shown = document.model_dump(mode="json", by_alias=True)
     if json:
         print_json(shown)

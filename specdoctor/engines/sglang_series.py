@@ -10,9 +10,9 @@ import re
 from array import array
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from itertools import chain
 
 from specdoctor.core.server import WholeLog
+from specdoctor.engines.sglang_columns import MARK, PLAIN, SPEC, Piece, Taken
 
 BLOCK_BYTES = 1 << 20
 _HEAD = rb"Decode batch[.,] #running-req: \d+, #token: [1-9]\d*, token usage: [\d.]+, "
@@ -38,6 +38,46 @@ class DecodeSeries:
     def lines(self) -> int:
         return len(self.throughput_tok_s) + len(self.plain_tok_s)
 
+    def take(self, piece: bytes) -> None:
+        """Add the lines of a piece that ends with one: those of the usual layout together, others by pattern."""
+        if MARK not in piece:
+            return
+        import numpy as np
+
+        read = Piece(piece)
+        everything = np.arange(len(read.marks))
+        spec = read.take(SPEC, everything)
+        left = np.setdiff1d(everything, spec.which, assume_unique=True)
+        plain = read.take(PLAIN, left)
+        others: dict[int, list[float]] = {}
+        for number in np.setdiff1d(left, plain.which, assume_unique=True).tolist():
+            match = _SPEC.match(piece, at := int(read.marks[number])) or _PLAIN.match(piece, at)
+            if match is not None:
+                others[number] = [float(value) for value in match.groups()]
+        self._add((self.accept_length, self.accept_rate, self.throughput_tok_s), spec, others)
+        self._add((self.plain_tok_s,), plain, others)
+
+    def _add(self, columns: tuple[array[float], ...], taken: Taken, others: dict[int, list[float]]) -> None:
+        """Put values that were read both ways into their columns, in the order of the log."""
+        import numpy as np
+
+        rows = {number: values for number, values in others.items() if len(values) == len(columns)}
+        order = np.argsort(np.concatenate((taken.which, np.array(list(rows), np.int64)))) if rows else None
+        for n, column in enumerate(columns):
+            values = taken.values[n]
+            if order is not None:
+                values = np.concatenate((values, np.array([row[n] for row in rows.values()])))[order]
+            column.frombytes(values.astype(np.float64).tobytes())
+
+    def means(self) -> WholeLog:
+        """Plain means over all lines."""
+        speeds = self.throughput_tok_s or self.plain_tok_s
+        return WholeLog(
+            lines=self.lines,
+            accept_length=sum(self.accept_length) / len(self.accept_length) if self.accept_length else None,
+            throughput_tok_s=sum(speeds) / len(speeds) if speeds else None,
+        )
+
 
 def blocks(text: bytes, size: int = BLOCK_BYTES) -> Iterator[bytes]:
     """Pieces of about `size` bytes that end with a line; small ones stay in the processor's cache."""
@@ -54,23 +94,10 @@ def decode_series(pieces: Iterable[bytes]) -> DecodeSeries:
     """The columns of a log given in pieces that end with a line (see `blocks`)."""
     found = DecodeSeries()
     for piece in pieces:
-        rows = _SPEC.findall(piece)
-        values = array("d", map(float, chain.from_iterable(rows)))
-        found.accept_length.extend(values[0::3])
-        found.accept_rate.extend(values[1::3])
-        found.throughput_tok_s.extend(values[2::3])
-        if len(rows) < piece.count(b"Decode batch"):
-            found.plain_tok_s.extend(map(float, _PLAIN.findall(piece)))
+        found.take(piece)
     return found
 
 
 def whole_log(text: bytes) -> WholeLog:
     """Means over all Decode lines of a log."""
-    found = decode_series(blocks(text))
-    lengths = found.accept_length
-    speeds = found.throughput_tok_s or found.plain_tok_s
-    return WholeLog(
-        lines=found.lines,
-        accept_length=sum(lengths) / len(lengths) if lengths else None,
-        throughput_tok_s=sum(speeds) / len(speeds) if speeds else None,
-    )
+    return decode_series(blocks(text)).means()

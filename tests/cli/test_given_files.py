@@ -187,6 +187,29 @@ def test_a_long_log_keeps_the_numbers_of_its_lines() -> None:
     assert "MiB were read" in found.left_out
 
 
+@pytest.mark.slow
+def test_the_means_of_a_long_log_are_of_all_its_lines(tmp_path: Path) -> None:
+    line = "Decode batch. #running-req: 1, #token: 9, token usage: 0.01, accept len: {:.2f}, accept rate: 0.50, "
+    line += "cuda graph: True, gen throughput (token/s): {:.2f}, #queue-req: 0\n"
+    low, high = line.format(1.5, 50), line.format(2.5, 100)
+    many = (WHOLE_BYTES // len(low)) + 1
+    with (tmp_path / "server.log").open("w") as file:
+        for _ in range(many // 1000):
+            file.write(low * 1000)
+        for _ in range(many // 1000):
+            file.write(high * 1000)
+        file.write(high * 2 + line.format(1.0, 7).rstrip())
+    given = read_given([tmp_path / "server.log"])
+    count = 2 * (many // 1000) * 1000 + 3
+    assert len(given.texts["server.log"]) < 0.5 * 2 * WHOLE_BYTES
+    whole = given.wholes["server.log"]
+    assert whole.lines == count
+    half = many // 1000 * 1000
+    assert whole.accept_length == pytest.approx((1.5 * half + 2.5 * (half + 2) + 1.0) / count, rel=1e-12)
+    assert whole.throughput_tok_s == pytest.approx((50 * half + 100 * (half + 2) + 7) / count, rel=1e-12)
+    assert f"the means are of all {count} decode lines" in given.problems["server.log"]
+
+
 def test_a_short_text_is_left_as_it_is() -> None:
     pieces = [b"a\nb", b"c\n", b"\xff"]
     found = gathered(pieces)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 
 import pytest
 
@@ -44,6 +45,34 @@ def test_columns_are_those_of_the_lines(text: str, size: int) -> None:
     assert list(found.accept_rate) == [w.accept_rate for w in spec]
     assert list(found.throughput_tok_s) == [w.throughput_tok_s for w in spec]
     assert list(found.plain_tok_s) == [w.throughput_tok_s for w in lines if w.accept_length is None]
+
+
+_HEAD = rb"Decode batch[.,] #running-req: \d+, #token: [1-9]\d*, token usage: [\d.]+, "
+_TAIL = rb"(?:\w+ graph: \w+, )?gen throughput \(token/s\): (\d+\.\d+)"
+PATTERNS = (_HEAD + rb"accept len: (\d+\.\d+), accept rate: (\d+\.\d+), " + _TAIL, _HEAD + _TAIL)
+ODD = ("", "0", "9" * 9, ".", "..", "-", " ", "\n", "\r", ":", ", ", "True", "mlx graph: Yes", "1e9", "nan", "\u0663")
+ODD += ("\x00", "Decode batch", "Decode batch. ", "accept len: 2.00, ", "123456.78", "1.2345", "12345678.90")
+
+
+def spoilt(text: str, source: random.Random) -> bytes:
+    """Up to 30 places of a text replaced by something odd, and its end cut off."""
+    for _ in range(source.randrange(30)):
+        at = source.randrange(len(text))
+        text = text[:at] + source.choice(ODD) + text[at + source.choice((0, 1, 1, 2, 9)) :]
+    return text[: source.randrange(len(text)) or None].encode()
+
+
+@pytest.mark.parametrize("first", [0, pytest.param(1, marks=pytest.mark.slow)])
+def test_many_lines_at_once_give_what_the_pattern_gives(first: int) -> None:
+    spec, plain = map(re.compile, PATTERNS)
+    seeds = [drawn(60), (DATA / "steps.log").read_bytes().decode()[:9000]]
+    for seed in range(12) if not first else range(12, 1000):
+        source = random.Random(seed)
+        text = spoilt(source.choice(seeds), source)
+        found = decode_series(blocks(text, source.choice((1, 500, 1 << 20))))
+        rows = [tuple(map(float, row)) for row in spec.findall(text)]
+        assert list(zip(found.accept_length, found.accept_rate, found.throughput_tok_s, strict=True)) == rows, seed
+        assert list(found.plain_tok_s) == [float(value) for value in plain.findall(text)], seed
 
 
 def test_a_very_long_log_keeps_its_newest_lines_and_tells_of_all(monkeypatch: pytest.MonkeyPatch) -> None:
