@@ -72,7 +72,7 @@ def _commands(lines: list[str]) -> list[set[int]]:
     found: list[set[int]] = []
     index = 0
     while index < len(lines):
-        if _COMMAND.match(lines[index][:2000]) is None:
+        if not lines[index] or _COMMAND.match(lines[index][:2000]) is None:
             index += 1
             continue
         block = {index}
