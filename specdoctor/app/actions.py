@@ -302,15 +302,17 @@ def _watch(run: Run, action: str, move: Watch) -> Outcome:
     record = run.operations.watch(_server(run), seconds=move.seconds, log_path=view.log_path)
     seen = record.foreign_requests
     traffic = "nobody can tell whether others use it" if seen is None else f"{seen} requests of others"
+    own = "; ".join(load.words for load in record.own_loads)
+    traffic += f", among them those of specdoctor's own {own}" if own else ""
     evidence = run.record(
         action=action,
         source="watch",
         summary=f"{traffic} in {record.seconds:.0f} s",
         artefact="watch.json",
         content=record.model_dump_json(),
-        data={"foreign_requests": seen},
+        data={"foreign_requests": seen, **({"own_load": own} if own else {})},
     )
-    first = not any(m.source == "log" for m in run.ledger.measurements)
+    first = not own and not any(m.source == "log" for m in run.ledger.measurements)
     measurement = _traffic(run, evidence, record.log) if first and not run.ledger.changed else None
     if measurement is not None:
         run.emit(ev.Measured(measurement=measurement))

@@ -17,7 +17,7 @@ from specdoctor.app.prompts import built_in, chat_template, from_file, of_catego
 from specdoctor.core.errors import TargetError
 from specdoctor.core.estimate import Estimate
 from specdoctor.core.input_file import is_there
-from specdoctor.core.measurement import BenchPlan, BenchRecord, Measurement, RequestRecord
+from specdoctor.core.measurement import BenchPlan, BenchRecord, Measurement, RequestRecord, WatchRecord
 from specdoctor.core.model import Frozen
 from specdoctor.core.operations import OnProgress, Operations
 from specdoctor.core.ports import Scene
@@ -85,11 +85,10 @@ class Side:
         self._run = f"bench-{secrets.token_hex(4)}"
         self._count = 0
 
-    def foreign_requests(self, seconds: float) -> int:
-        """Requests of others seen while looking on for a while."""
+    def watched(self, seconds: float) -> WatchRecord:
+        """What is seen of the requests of others while looking on for a while."""
         assert self.scene.view.ref is not None
-        seen = self.operations.watch(self.scene.view.ref, seconds=seconds, log_path=self.scene.view.log_path)
-        return seen.foreign_requests or 0
+        return self.operations.watch(self.scene.view.ref, seconds=seconds, log_path=self.scene.view.log_path)
 
     def plan(self, settings: BenchSettings, load: Load) -> BenchPlan:
         """The next block's plan."""

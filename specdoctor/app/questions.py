@@ -143,6 +143,8 @@ def _traffic(run: Run) -> str:
         return "nobody has looked"
     seen, age_s = run.situation.foreign_requests, max(run.clock.now() - looks[-1].at, 0.0)
     when = f"{_span(age_s)} ago" if age_s >= 1 else "just now"
+    if run.situation.own_load:
+        return f"loaded by specdoctor's own {run.situation.own_load} ({when})"
     if seen is None:
         return f"nobody can tell whether others use it (looked {when})"
     return f"{'no request' if seen == 0 else f'{seen} requests'} of others seen ({when})"

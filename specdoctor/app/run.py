@@ -103,16 +103,18 @@ class Run:
     @property
     def situation(self) -> Situation:
         """What policy must know: keeper, traffic last seen, time."""
-        foreign = None
+        foreign, own_load = None, ""
         for evidence in reversed(list(self.ledger.evidence.values())):
             if evidence.source == "watch":
                 seen = evidence.data.get("foreign_requests")
                 foreign = int(seen) if isinstance(seen, int | float) else None
+                own_load = str(evidence.data.get("own_load") or "")
                 break
         keeper = self.scene.view.keeper if self.scene else None
         able = self.scene is None or self.scene.facts.host.runs_programs
         unable = "" if able else "the host has no Python 3.6 or later, which this needs there"
-        return Situation(keeper=keeper, foreign_requests=foreign, now=self.clock.now(), unable=unable)
+        now = self.clock.now()
+        return Situation(keeper=keeper, foreign_requests=foreign, now=now, unable=unable, own_load=own_load)
 
     def set_scene(self, facts: Facts) -> ServerView:
         """Read facts with every engine and choose the server under study.

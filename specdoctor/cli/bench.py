@@ -214,11 +214,18 @@ def _side(stack: ExitStack, wanted: str | None, targets: Path | None, port: int 
 
 
 def _refuse_traffic(sides: list[Side], with_traffic: bool) -> None:
+    from specdoctor.core.policy import OWN_LOAD_STEP
+
     for side in sides if not with_traffic else []:
-        foreign = side.foreign_requests(WATCH_S)
-        if foreign:
+        seen = side.watched(WATCH_S)
+        if seen.own_loads:
             raise PolicyError(
-                f"{spoken(side.label)}: {foreign} requests of others were seen on this server",
+                f"{spoken(side.label)}: loaded by specdoctor's own {seen.own_loads[0].words}",
+                next_step=OWN_LOAD_STEP,
+            )
+        if seen.foreign_requests:
+            raise PolicyError(
+                f"{spoken(side.label)}: {seen.foreign_requests} requests of others were seen on this server",
                 next_step="come back when it is idle, or allow it with --with-traffic",
             )
 

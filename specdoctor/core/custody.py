@@ -7,6 +7,7 @@ from typing import Literal
 from pydantic import Field
 
 from specdoctor.core.launch import GuardStory
+from specdoctor.core.measurement import OwnLoad
 from specdoctor.core.model import Frozen
 from specdoctor.core.server import ServerRef
 
@@ -50,6 +51,7 @@ class LeftRun(Frozen):
     actions: dict[str, str] = Field(default_factory=dict)
     under_way: bool = False
     stopped: bool = False
+    loads: tuple[OwnLoad, ...] = ()
     guard: GuardStory | None = None
     log: str = ""
     port: int | None = None

@@ -127,15 +127,31 @@ class BenchRecord(Frozen):
     metrics_after: str | None = None
 
 
-class WatchRecord(Frozen):
-    """The server watched for `seconds` without a request of ours: log growth and two metric scrapes.
+class OwnLoad(Frozen):
+    """A benchmark of ours that goes on by itself on the host; nobody has asked how far it is for `silent_s`."""
 
-    `foreign_requests` counts requests of others seen by any of the means available (None: no means).
+    run: str
+    action: str
+    pid: int
+    silent_s: float | None = None
+
+    @property
+    def words(self) -> str:
+        silent = f", last asked about {self.silent_s:.0f} s ago" if self.silent_s is not None else ""
+        return f"benchmark {self.action} of run {self.run} (process {self.pid}{silent})"
+
+
+class WatchRecord(Frozen):
+    """The server watched for `seconds` without a request of this run: log growth and two metric scrapes.
+
+    `foreign_requests` counts requests of others seen by any of the means available (None: no means); where `own_loads`
+    are under way, which other runs have left or still steer, theirs are among them.
     """
 
     seconds: float
     foreign_requests: int | None
     means: tuple[str, ...] = ()
+    own_loads: tuple[OwnLoad, ...] = ()
     log: str = ""
     metrics_before: str | None = None
     metrics_after: str | None = None

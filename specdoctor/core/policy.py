@@ -11,13 +11,15 @@ from specdoctor.core.server import Keeper
 class Situation(Frozen):
     """What the policy needs to know beside the ledger: who keeps the server, and what traffic was last seen.
 
-    `foreign_requests` is None when nobody looked yet. `unable` says why no program of ours runs on the host, if so.
+    `foreign_requests` is None when nobody looked yet; `own_load` names a benchmark of another run of ours that was seen
+    among them. `unable` says why no program of ours runs on the host, if so.
     """
 
     keeper: Keeper | None = None
     foreign_requests: int | None = None
     now: float = 0.0
     unable: str = ""
+    own_load: str = ""
 
 
 class Accepted(Frozen):
@@ -26,6 +28,7 @@ class Accepted(Frozen):
     needs_approval: bool
 
 
+OWN_LOAD_STEP = "wait for its end, or end it with: specdoctor restore TARGET --run RUN"
 MOST_REFUSED_STARTS = 2
 """Once more than once: what stands in the way of a start may go by itself, as another run that just ends does."""
 
@@ -122,6 +125,8 @@ def _time(ledger: Ledger, situation: Situation) -> Refused | None:
 
 
 def _traffic(ledger: Ledger, situation: Situation) -> Refused | None:
+    if situation.own_load:
+        return Refused(why=f"this server is loaded by specdoctor's own {situation.own_load}", next_step=OWN_LOAD_STEP)
     if ledger.settings.with_traffic or not situation.foreign_requests:
         return None
     return Refused(

@@ -52,6 +52,7 @@ def begin(folder: str, params: Dict[str, Any], server: ProvedServer) -> None:
         own = own_stat(os.getpid())
         worker = {"pid": os.getpid(), "start_ticks": own.start_ticks if own else 0}
         state: Dict[str, Any] = {"action": params["plan"]["action"], "worker": worker, "outcome": None}
+        state["port"] = int(params["plan"]["server"]["port"])
         save_job(folder, dict(state, stage="warm-up", done=0, total=0))
         ready()
         try:

@@ -7,6 +7,7 @@ import time
 from typing import Any, Dict, List, Optional, Pattern, Set, Tuple
 
 from specdoctor.remote.parts.answer import run_program
+from specdoctor.remote.parts.jobs import loads_on
 from specdoctor.remote.parts.local_http import get
 from specdoctor.remote.parts.procfs import ESTABLISHED, sockets_seen_by
 from specdoctor.remote.parts.proved_server import ProvedServer, proved
@@ -69,6 +70,7 @@ def look_on(params: Dict[str, Any]) -> Dict[str, Any]:
     path, begun = params["log_path"], time.monotonic()
     start, before = log_size(path), scrape(server)
     connected: Set[Tuple[str, int]] = set()
+    loads = loads_on(server.endpoint.port)
     while time.monotonic() - begun < float(params["seconds"]):
         connected |= peers(server)
         time.sleep(SAMPLE_S)
@@ -87,6 +89,7 @@ def look_on(params: Dict[str, Any]) -> Dict[str, Any]:
         "seconds": time.monotonic() - begun,
         "foreign_requests": max(counts) if counts else len(connected),
         "means": means,
+        "own_loads": loads,
         "log": log,
         "metrics_before": before,
         "metrics_after": after,

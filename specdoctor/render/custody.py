@@ -43,6 +43,7 @@ def _run(left: LeftRun, found: Leftovers, *, target: str, width: int) -> list[st
     if left.guard is not None:
         lines += [line for at, text in left.guard.story for line in row(f"  {_clock(at)}", text)]
     lines += row("  server", _server(left))
+    lines += [line for load in left.loads for line in row("  load", f"{load.words} still loads a server")]
     lines += row("  left", f"{left.folder} ({len(left.files)} files)")
     if left.guard is not None and left.guard.phase == "failed":
         lines += _log(left.guard.log or left.log, row)
@@ -121,7 +122,7 @@ def _next(left: LeftRun, target: str) -> str:
     if left.standing == "past":
         return f"end that process if it is not wanted, then {by_hand}; or look after {left.folder} yourself"
     if left.standing == "files":
-        return f"{by_hand} (removes the files)"
+        return f"{by_hand} ({'ends the benchmark, ' if left.loads else ''}removes the files)"
     return f"specdoctor investigate --resume {left.run}, where it was begun; or: {by_hand}"
 
 

@@ -19,6 +19,8 @@ CHANGE = LaunchChange(label="off", remove_flags=("--speculative-algorithm",))
 MOVE = Relaunch(change=CHANGE, hypotheses=("H1",))
 QUIET = Situation(keeper=PLAIN, foreign_requests=0, now=0.0)
 
+OWN = QUIET.model_copy(update={"foreign_requests": 3, "own_load": "benchmark A6 of run 7f3c (process 9)"})
+
 
 def ledger(**settings: object) -> Ledger:
     prediction = Prediction(metric="throughput_tok_s", op=">", value=1.0, under=CHANGE.key)
@@ -48,6 +50,8 @@ def test_putting_back_never_waits_for_a_yes() -> None:
         (MOVE, {"max_minutes": 1.0}, QUIET.model_copy(update={"now": 120.0}), "time budget"),
         (MOVE, {}, QUIET.model_copy(update={"foreign_requests": 3}), "requests of others"),
         (Bench(), {}, QUIET.model_copy(update={"foreign_requests": 3}), "requests of others"),
+        (Bench(), {}, OWN, "this server is loaded by specdoctor's own benchmark A6 of run 7f3c"),
+        (MOVE, {"with_traffic": True}, OWN, "this server is loaded by specdoctor's own benchmark A6 of run 7f3c"),
         (Bench(launch_key="other"), {}, QUIET, "not the one to be measured"),
         (Relaunch(change=CHANGE), {}, QUIET, "open hypothesis"),
         (MOVE, {}, QUIET.model_copy(update={"unable": "no Python there"}), "no Python there"),

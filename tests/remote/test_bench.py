@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from specdoctor.core.measurement import BenchRecord
+from specdoctor.core.measurement import BenchRecord, WatchRecord
 from tests.remote.workplace import PYTHONS, FakeServer, Workplace, is_alive, loaded, wait_for
 
 SPEC = ("--speculative-algorithm", "EAGLE3", "--speculative-num-steps", "3")
@@ -114,6 +114,27 @@ def test_chat_gives_usage_and_counts_where_the_version_gives_them(place: Workpla
         assert request.tokens_first_chunk is None
     assert plain.verify_ct is None
     assert (rich.verify_ct, rich.correct_drafts) == (5, 9)
+
+
+@pytest.mark.slow
+def test_what_looks_on_knows_a_benchmark_that_a_killed_run_has_left(place: Workplace) -> None:
+    server, other = place.start(), place.start()
+    begun = place.run("bench", params(plan(server, requests=5000)))
+    assert begun["outcome"] is None
+    look = {"server": server.ref, "seconds": 0.5, "log_path": str(server.log)}
+    record = WatchRecord.model_validate(place.run("watch", look))
+    assert record.foreign_requests
+    (load,) = record.own_loads
+    assert (load.run, load.action) == ("run1", "b1")
+    assert is_alive(load.pid)
+    assert load.words.startswith(f"benchmark b1 of run run1 (process {load.pid}, last asked about ")
+    elsewhere = {"server": other.ref, "seconds": 0.1, "log_path": str(other.log)}
+    assert WatchRecord.model_validate(place.run("watch", elsewhere)).own_loads == ()
+    survey = place.run("lifecycle", {"cmd": "survey"})["runs"]
+    assert [each["pid"] for left in survey if left["run"] == "run1" for each in left["loads"]] == [load.pid]
+    place.run("lifecycle", {"cmd": "release", "run": "run1"})
+    assert not is_alive(load.pid)
+    assert WatchRecord.model_validate(place.run("watch", look)).own_loads == ()
 
 
 def test_an_extra_field_that_the_version_refuses_is_left_out(place: Workplace) -> None:

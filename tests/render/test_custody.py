@@ -6,6 +6,7 @@ import pytest
 
 from specdoctor.core.custody import GuardProcess, Lease, Leftovers, LeftRun
 from specdoctor.core.launch import GuardPhase, GuardStory, RestoreOutcome
+from specdoctor.core.measurement import OwnLoad
 from specdoctor.core.server import ServerRef
 from specdoctor.render.custody import leftovers_text, restored_text
 
@@ -74,6 +75,16 @@ def test_an_old_run_does_not_say_that_a_server_is_down_which_others_have() -> No
         assert told.standing == "past"
         assert "DOWN" not in text(told)
     assert left(None, original=True).model_copy(update={"listening": 88}).standing == "as found"
+
+
+def test_a_benchmark_that_goes_on_is_shown_with_the_way_to_end_it() -> None:
+    load = OwnLoad(run="7f3c", action="A6", pid=9, silent_s=40)
+    run = left(None).model_copy(update={"way_back": False, "loads": (load,)})
+    told = text(run)
+    assert "benchmark A6 of run 7f3c (process 9, last asked about 40 s ago) still loads a server" in told
+    assert told.splitlines()[-1].endswith(
+        "specdoctor restore ssh://gpu-7 --run 7f3c (ends the benchmark, removes the files)"
+    )
 
 
 def test_a_failure_shows_the_log() -> None:

@@ -10,7 +10,7 @@ from typing import Any, Dict, List, Optional
 from specdoctor.remote.parts.answer import Refusal
 from specdoctor.remote.parts.procfs import alive
 from specdoctor.remote.parts.records import drop_record, names_in, note_json, read_json, write_whole
-from specdoctor.remote.parts.run_dir import CONTACT, checked_name, remove_run
+from specdoctor.remote.parts.run_dir import CONTACT, checked_name, contact_at, other_runs, remove_run
 
 STOP_S = 5.0
 
@@ -57,6 +57,27 @@ def fetch_job(folder: str, action: str, offset: int, limit: int) -> str:
     with open(_path(folder, action, "result"), "rb") as stream:
         stream.seek(offset)
         return stream.read(limit).decode("ascii")
+
+
+def loads_of(folder: str, port: Optional[int] = None) -> List[Dict[str, Any]]:
+    """Benchmarks of a run that load a server now, or that of one port: action, process, and how long nobody asked."""
+    at = contact_at(folder)
+    states = [read_json(folder + "/" + name) for name in names_in(folder) if _is_state(name)]
+    return [
+        {
+            "run": os.path.basename(folder),
+            "action": state["action"],
+            "pid": state["worker"]["pid"],
+            "silent_s": max(0.0, time.time() - at) if at else None,
+        }
+        for state in states
+        if state and job_runs(state) and port in (None, state.get("port"))
+    ]
+
+
+def loads_on(port: int) -> List[Dict[str, Any]]:
+    """Benchmarks of all runs of this user that load the server of a port now."""
+    return [load for _, folder in other_runs("") for load in loads_of(folder, port)]
 
 
 def stop_jobs(folder: str) -> None:

@@ -5,6 +5,7 @@ from typing import Any, Dict, List, Optional, Tuple
 
 from specdoctor.remote.parts.answer import Refusal
 from specdoctor.remote.parts.guard_story import guard_lives, guard_story
+from specdoctor.remote.parts.jobs import loads_of
 from specdoctor.remote.parts.lease import LEASE, held_leases, lease_words, refuse_if_held
 from specdoctor.remote.parts.procfs import all_stats, holders_of_port
 from specdoctor.remote.parts.records import names_in, read_json
@@ -56,6 +57,7 @@ def _left(name: str, folder: str, leases: List[Dict[str, Any]]) -> Dict[str, Any
         "actions": {str(state["action"]): describe_state(state) for state in states},
         "under_way": any(under_way(state) for state in states),
         "stopped": ever_stopped(states),
+        "loads": loads_of(folder),
         "guard": None,
         "log": "",
     }

@@ -1,0 +1,33 @@
+"""A benchmark that a killed run has left is no traffic of users: the next run says whose it is, and how to end it."""
+
+from __future__ import annotations
+
+from tests.e2e.client import Client, Events, under_way
+from tests.e2e.practice import Practice, eventually
+
+ASKED = ("--symptom", "EAGLE-3 makes it slower than without speculation", "--allow", "restart")
+
+
+def in_a_bench(events: Events) -> bool:
+    return under_way(events) == "bench"
+
+
+def test_the_next_run_names_the_benchmark_that_a_killed_one_has_left(
+    lab: Practice, client: Client, other: Client
+) -> None:
+    found = lab.running()
+    command = client.start("investigate", *lab.target, *ASKED, "--requests", "4000")
+    client.await_events(in_a_bench, command)
+    assert eventually(lambda: any(lab.home.rglob("bench-*.json")), within_s=20.0)
+    command.kill()
+    ended = other.run("investigate", *lab.target, *ASKED, "--requests", "6", "--max-restarts", "2")
+    said = " ".join(ended.err.split())
+    assert f"of run {client.run_id} (process" in said, ended.err
+    assert "this server is loaded by specdoctor's own benchmark" in said
+    assert not [e for e in other.events() if e["kind"] in ("measured", "server.relaunched")]
+    assert lab.running().pid == found.pid
+    told = client.run("status", *lab.target)
+    assert "still loads a server" in " ".join(told.out.split())
+    restored = client.run("restore", *lab.target, "--run", client.run_id)
+    assert restored.code == 0, restored.err
+    assert "nothing of specdoctor is on this host" in client.run("status", *lab.target).out
