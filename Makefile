@@ -72,7 +72,7 @@ fuzz: setup ## spoilt files for every reader and engine, INPUTS of each (the def
 	FUZZ_INPUTS=$(INPUTS) $(PY) -m pytest -n 2 --dist load --hypothesis-profile=search --durations=10 tests/fuzz $(ARGS)
 
 live: setup ## plant faults on a real engine and investigate each: ENGINE=llamacpp or vllm (ARGS="--only eagle3"); docs/live.md
-	@$(PY) -m tests.live $(ENGINE) $(ARGS)
+	@OPENBLAS_NUM_THREADS=1 $(PY) -m tests.live $(ENGINE) $(ARGS)
 
 bench: setup ## print the benchmark table; never fails (ARGS="ssh" for some sections, QUICK=1 for a rough one)
 	@QUICK=$(QUICK) $(PY) -m benchmarks $(ARGS) || true
