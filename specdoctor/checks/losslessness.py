@@ -6,7 +6,7 @@ from specdoctor.analysis.first_difference import Difference, compared, differenc
 from specdoctor.analysis.text_signs import FEWEST_BYTES, odd_share, signs
 from specdoctor.checks.reading import no_data
 from specdoctor.checks.saying import excluded, proved, suspected
-from specdoctor.core.answer_sets import SUBJECT, AnswerKind, AnswerSet
+from specdoctor.core.answer_sets import SUBJECT, SUSPICION, AnswerKind, AnswerSet
 from specdoctor.core.hypothesis import Observation, Prediction
 from specdoctor.core.ports import Scene
 from specdoctor.core.server import Source
@@ -25,6 +25,7 @@ SURE_ANSWERS = 2
 SURE_SIGNS = 3
 """Signs of noise in the text prove it where there are so many: two of them often come together. Where no draft is
 accepted either, one is enough (named heuristic)."""
+FIRST_LOOK = Prediction(metric="reading", op="!=", subject=SUSPICION, text="what it gives without speculation")
 AS_WITHOUT = Prediction(metric="reading", op="!=", subject=SUBJECT, text="what it gives without speculation")
 
 
@@ -56,8 +57,11 @@ class Losslessness:
         if not enough:
             return no_data(self.name, "CORR-2", "too few answers with speculation to compare")
         claim = f"{_greedy_words(with_it, plain)}; sampled at {with_it['sampled'].temperature:g}, it writes as without"
-        sound = excluded(self.name, None, claim, *_places(with_it["greedy"]), against="")
-        return (_read(sound),)
+        places = _places(with_it["greedy"])
+        return (
+            _read(excluded(self.name, None, claim, *places, against="")),
+            excluded(self.name, "CORR-2", claim, *places, against="CORR-2").model_copy(update={"reading": FIRST_LOOK}),
+        )
 
     def _greedy(
         self, with_it: dict[AnswerKind, AnswerSet], plain: dict[AnswerKind, AnswerSet]

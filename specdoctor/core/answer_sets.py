@@ -11,6 +11,8 @@ AnswerKind = Literal["greedy", "greedy again", "sampled"]
 """`greedy again` is asked with the logarithmic probabilities of the two best tokens at each place."""
 SUBJECT = "answers"
 """The subject of readings about answers."""
+SUSPICION = "answers, at a first look"
+"""The subject of a suspicion before there was a launch to compare with: sound answers take it back."""
 
 
 class GivenAnswer(Frozen):

@@ -7,7 +7,7 @@ more, and at the user's temperature.
 from __future__ import annotations
 
 from specdoctor.analysis.symptom import Symptom
-from specdoctor.core.answer_sets import SUBJECT, AnswerKind
+from specdoctor.core.answer_sets import SUBJECT, SUSPICION, AnswerKind
 from specdoctor.core.hypothesis import Prediction
 from specdoctor.core.ledger import Ledger
 from specdoctor.core.moves import Bench, Move, OpenHypothesis, RunChecks
@@ -18,6 +18,7 @@ from specdoctor.planners.state import benched
 CHECK = ("losslessness",)
 """The check that judges what was answered."""
 
+_JUDGE = "are these the answers of the target alone?"
 _KINDS: tuple[AnswerKind, ...] = ("greedy", "greedy again", "sampled")
 _WHY: dict[AnswerKind, str] = {
     "greedy": "what does it write greedily?",
@@ -68,16 +69,26 @@ def answer_moves(briefing: Briefing, symptom: Symptom) -> list[Move]:
             continue
         heat = symptom.temperature if kind == "sampled" else 0.0
         return [Bench(launch_key=current.key, answers=kind, temperature=heat, why=_WHY[kind])]
-    return judge_answers(briefing) if current.key == change.key else []
+    judged = sum(a.started.move.get("names") == list(CHECK) for a in ledger.actions.values())
+    launches = sum(bool(_asked(ledger, key)) for key in ("original", change.key))
+    return [RunChecks(names=CHECK, why=_JUDGE)] if judged < launches else []
 
 
-def judge_answers(briefing: Briefing) -> list[Move]:
-    """Judge what was answered, once."""
-    ledger = briefing.ledger
-    done = any(a.started.move.get("names") == list(CHECK) for a in ledger.actions.values())
-    if done or not any(m.source == "answers" for m in ledger.measurements):
-        return []
-    return [RunChecks(names=CHECK, why="are these the answers of the target alone?")]
+def suspected_answers(ledger: Ledger) -> list[OpenHypothesis]:
+    """What the answers make likely and do not prove, with what would."""
+    return [
+        OpenHypothesis(
+            key=f"rival:{o.cause}:{o.check}",
+            cause=o.cause,
+            claim=o.claim,
+            answers="explains",
+            prediction=Prediction(metric="reading", op="!=", subject=SUSPICION, text="what it gives without it"),
+            decides="the same prompts without speculation, greedily and sampled, more of them",
+            why=f"check {o.check}",
+        )
+        for o in ledger.observed()
+        if o.check in CHECK and o.stance == "suggests"
+    ]
 
 
 def _asked(ledger: Ledger, launch_key: str) -> set[object]:

@@ -25,7 +25,7 @@ from specdoctor.core.moves import (
     Watch,
 )
 from specdoctor.core.ports import Briefing, Scene
-from specdoctor.planners.answers import answer_moves, answers_claim, judge_answers
+from specdoctor.planners.answers import answer_moves, answers_claim, suspected_answers
 from specdoctor.planners.corrections import repair_claims
 from specdoctor.planners.experiments import Experiment, pending_experiments, would_launch
 from specdoctor.planners.fixed_cost import fixed_cost
@@ -77,7 +77,7 @@ class RulePlanner:
             or self._arithmetic(ledger, "measured")
             or self._under_load(ledger, scene)
             or ([] if blocked(ledger, "bench") else answer_moves(briefing, symptom))
-            or _new(ledger, answers_claim(briefing, symptom))
+            or _new(ledger, [*answers_claim(briefing, symptom), *suspected_answers(ledger)])
             or _new(ledger, starts_claim(ledger))
             or _new(ledger, symptom_claim(briefing, symptom))
             or _new(ledger, [*idle_positions(briefing, symptom), *fixed_cost(ledger)])
@@ -86,7 +86,6 @@ class RulePlanner:
             or _new(ledger, repair_claims(briefing))
             or self._restart(briefing, symptom)
             or list(rival_tests(briefing) if not blocked(ledger, "bench") else ())
-            or judge_answers(briefing)
             or self._ending(briefing, symptom)
         )
 
