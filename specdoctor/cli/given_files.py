@@ -20,10 +20,12 @@ from specdoctor.core.server import WholeLog
 
 STDIN = "-"
 PASTED = "stdin"
-MOST_FILES = 2000
+MOST_FILES = 500
+"""Every log is judged beside every other file: a report has a few dozen."""
 MOST_KEPT_CHARS = 512 << 20
 """Of all texts together; further ones are named and not read."""
 SHOWN = 3
+FURTHER = "further files"
 MOST_SEEN = 20_000
 """Names of a folder that are looked at."""
 
@@ -65,15 +67,19 @@ def read_given(paths: list[Path]) -> Given:
     files = dict.fromkeys(file for path in named for file in _below(path, base, given))
     if any(str(path) == STDIN for path in paths):
         _take(given, PASTED, partial(_read_open, sys.stdin.buffer))
+    left = 0
     for path in files:
         name = _name(path, base)
         if given.full():
-            given.problems[name] = f"is left out: more than {MOST_FILES} files were given"
+            left += 1
         elif path.name.lower().endswith(SUFFIXES):
             prefix = "" if len(files) == 1 else f"{name}/"
             _take_archive(given, path, prefix)
         else:
             _take(given, name, partial(read_text, path), named=path in named)
+    if left:
+        why = f"are left out, {left} of them: more than {MOST_FILES} were given; name those that matter"
+        given.problems[FURTHER] = why
     if not given.texts:
         shown = [f"{name} {why}" for name, why in given.problems.items()]
         more = f"; and {len(shown) - SHOWN} more" if shown[SHOWN:] else ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,8 @@ from specdoctor.core.errors import UsageError
 from specdoctor.core.faults import Fault, refusal
 
 Place = tuple[str | int, ...]
+DEEPEST = 200
+_BRACKET = re.compile(r"[\[\]{}]")
 MOST_PARTS = 100_000
 """Values in one document, aliases written out; more are a mistake or an attack."""
 
@@ -45,6 +48,8 @@ def parse_yaml(path: Path, content: bytes) -> YamlFile:
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
         raise _no_yaml(path, line, 1, "this is no UTF-8 text") from error
+    if _depth(text) > DEEPEST:
+        raise _no_yaml(path, 1, 1, f"its brackets are nested deeper than {DEEPEST}")
     reader = YAML(typ="rt")
     reader.allow_duplicate_keys = False
     try:
@@ -60,6 +65,17 @@ def parse_yaml(path: Path, content: bytes) -> YamlFile:
     except (OverflowError, RecursionError) as error:
         raise _no_yaml(path, 1, 1, "its aliases stand for too much") from error
     return YamlFile(path, plain, marked)
+
+
+def _depth(text: str) -> int:
+    """How deep brackets are nested at most, those in texts counted too: the reader's time grows with its square."""
+    if text.count("[") + text.count("{") <= DEEPEST:
+        return 0
+    depth = deepest = 0
+    for bracket in _BRACKET.findall(text):
+        depth = max(0, depth + (1 if bracket in "[{" else -1))
+        deepest = max(deepest, depth)
+    return deepest
 
 
 def _no_yaml(path: Path, line: int, column: int, said: str) -> UsageError:

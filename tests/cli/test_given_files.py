@@ -151,6 +151,18 @@ def test_a_damaged_zst_is_said_whatever_can_unpack_it_here(tmp_path: Path) -> No
     assert any(words in read_given([tmp_path]).problems["a.log.zst"] for words in ("damaged", "unpack it (zstd -d)"))
 
 
+def test_a_folder_of_too_many_files_is_read_in_part_and_said_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("specdoctor.cli.given_files.MOST_FILES", 20)
+    for number in range(27):
+        (tmp_path / f"{number:04}.log").write_text("one\n")
+    given = read_given([tmp_path])
+    assert len(given.texts) == 20
+    assert list(given.problems) == ["further files"]
+    assert "7 of them" in given.problems["further files"]
+
+
 def test_nothing_to_read_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="no text file"):
         read_given([tmp_path])
