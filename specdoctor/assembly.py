@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from specdoctor.app.triage import TriageDocument
     from specdoctor.app.tune_outcome import TuneOutcome
     from specdoctor.app.wiring import WiringDocument
+    from specdoctor.core.desk import Desk
     from specdoctor.core.endpoint import Endpoint
     from specdoctor.core.engine import Engine
     from specdoctor.core.engine_source import InstalledEngine
@@ -282,6 +283,15 @@ def planner_for(settings: RunSettings, *, clock: Clock | None = None) -> Planner
     return RulePlanner()
 
 
+def _with_person(planner: Planner, settings: RunSettings) -> Planner:
+    """A planner of investigations, with what a person at the keyboard asks for ahead of it."""
+    if settings.planner not in ("rules", "llm", "auto"):
+        return planner
+    from specdoctor.planners.person import PersonFirst
+
+    return PersonFirst(planner, checks=[check.name for check in all_checks()])
+
+
 def _asking_planner(mode: Literal["llm", "auto"], endpoint: Endpoint, clock: Clock) -> Planner:
     from specdoctor.planners.llm import LlmPlanner
     from specdoctor.planners.llm_client import ModelClient
@@ -324,12 +334,13 @@ def new_run(
     onlooker: Onlooker,
     approver: Approver,
     clock: Clock | None = None,
+    desk: Desk | None = None,
 ) -> Run:
     """A run under a fresh id with its first event written."""
     from specdoctor.app.investigation import start
 
-    run = _run(store.store.free_run_id(), store, operations, settings, onlooker, approver, clock)
-    start(run, settings)
+    run = _run(store.store.free_run_id(), store, operations, settings, onlooker, approver, clock, desk)
+    start(run, settings, by=_who_asks())
     return run
 
 
@@ -341,10 +352,11 @@ def resumed_run(
     onlooker: Onlooker,
     approver: Approver,
     clock: Clock | None = None,
+    desk: Desk | None = None,
 ) -> Run:
     """A run to go on with: nothing is loaded or done yet, that is `investigation.resume`."""
     settings = stored_start(store, run_id).settings
-    return _run(run_id, store, operations, settings, onlooker, approver, clock)
+    return _run(run_id, store, operations, settings, onlooker, approver, clock, desk)
 
 
 def stored_start(store: MirroredStore, run_id: str) -> RunStarted:
@@ -510,8 +522,10 @@ def _run(
     onlooker: Onlooker,
     approver: Approver,
     clock: Clock | None,
+    desk: Desk | None,
 ) -> Run:
     from specdoctor.app.run import Run
+    from specdoctor.core.desk import EmptyDesk
 
     return Run(
         id=run_id,
@@ -519,8 +533,9 @@ def _run(
         operations=operations,
         engines=_engines(settings.engine),
         checks=all_checks(),
-        planner=planner_for(settings, clock=clock),
+        planner=_with_person(planner_for(settings, clock=clock), settings),
         approver=approver,
         onlooker=onlooker,
         clock=clock or WallClock(),
+        desk=desk or EmptyDesk(),
     )

@@ -9,7 +9,7 @@ from pathlib import Path, PurePosixPath
 from specdoctor.analysis.figure import FigureError
 from specdoctor.analysis.recall import read_recall
 from specdoctor.analysis.symptom import read_symptom
-from specdoctor.app import guarding
+from specdoctor.app import attending, guarding
 from specdoctor.app.asked_answers import answer_figures, answer_plan, with_answers
 from specdoctor.app.bench_flags import failures_text
 from specdoctor.app.bounding import computed, known
@@ -385,7 +385,7 @@ def _bench(run: Run, action: str, move: Bench) -> Outcome:
         if not move.prompts:
             raise
         return "failed", f"prompts of {move.prompts} cannot be sent: {error}", ()
-    record = run.operations.bench(plan, lambda p: run.progress(action, p))
+    record = run.operations.bench(plan, lambda p: attending.progress(run, action, p))
     measurement = measure(
         measurement_id=run.ledger.next_id("M"),
         evidence=run.ledger.next_id("E"),
@@ -534,7 +534,7 @@ def _relaunch(run: Run, action: str, move: Relaunch) -> Outcome:
         ready_timeout_s=ready_timeout_s(run),
         expected_start_s=last_start_s(run),
     )
-    outcome = guarding.undid(run, run.operations.relaunch(order, lambda p: run.progress(action, p)))
+    outcome = guarding.undid(run, run.operations.relaunch(order, lambda p: attending.progress(run, action, p)))
     found = read_back(run, outcome.server, move.change) if outcome.status == "ready" else ReadBack()
     spec, software = found.spec, found.software
     said = outcome.reason
@@ -574,7 +574,7 @@ def restore_order(run: Run, action: str) -> RestoreOrder:
 def _restore(run: Run, action: str) -> Outcome:
     assert run.scene is not None
     order = restore_order(run, action)
-    outcome = run.operations.restore(order, lambda p: run.progress(action, p))
+    outcome = run.operations.restore(order, lambda p: attending.progress(run, action, p))
     unequal = ", ".join(f"{k} ({v})" for k, v in sorted(outcome.differences.items()))
     same = sum(outcome.equal.values())
     words = f"{outcome.status}; {same} of {len(outcome.equal)} parts equal" + (

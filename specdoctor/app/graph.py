@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypedDict
 
 from pydantic import TypeAdapter
 
-from specdoctor.app import steps
+from specdoctor.app import attending, steps
 from specdoctor.app.run import Run
 from specdoctor.core.moves import Move
 from specdoctor.core.ports import Answer, Batch
@@ -111,7 +111,7 @@ def drive(run: Run, *, checkpoints: Path | None) -> bool:
             waiting = state.get("__interrupt__")
             if not waiting:
                 return True
-            answer = run.approver.ask(Batch.model_validate(waiting[0].value))
+            answer = attending.asked(run, Batch.model_validate(waiting[0].value))
             if answer is None:
                 return False
             given = Command(resume=answer.model_dump(mode="json"))

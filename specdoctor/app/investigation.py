@@ -33,12 +33,18 @@ from specdoctor.core.policy import Refused, decide
 _move: TypeAdapter[Move] = TypeAdapter(Move)
 
 
-def start(run: Run, settings: ev.RunSettings) -> None:
+def going_on(run: Run) -> str:
+    """The command that goes on with a run."""
+    return f"specdoctor investigate --resume {run.id}"
+
+
+def start(run: Run, settings: ev.RunSettings, *, by: str = "") -> None:
     """Write the first event of a new run. A number of clients in the symptom counts where none was asked for."""
     told = read_symptom(settings.symptom).clients
     if settings.concurrency == 1 and told > 1:
         settings = settings.model_copy(update={"concurrency": told})
-    run.emit(ev.RunStarted(run=run.id, target=run.operations.target, settings=settings, tool_version=__version__))
+    target = run.operations.target
+    run.emit(ev.RunStarted(run=run.id, target=target, settings=settings, tool_version=__version__, by=by))
 
 
 def resume(
@@ -93,6 +99,9 @@ def investigate(run: Run, *, checkpoints: Path | None) -> int:
     """
     try:
         _take_up(run)
+        if run.ledger.pause is not None and run.ledger.paused and not run.desk.attended:
+            put_back(run, why="paused")
+            return _end(run, EXIT_APPROVAL, f"paused by {run.ledger.pause.by}; go on at a terminal: {going_on(run)}")
         if run.ledger.resumes and run.scene is not None and awaited(run):
             carry_out(run, Recognise(why="has somebody started what was left to be started by hand?"))
         finished = graph.drive(run, checkpoints=checkpoints)

@@ -10,6 +10,7 @@ from pydantic import JsonValue
 from specdoctor.analysis.symptom import read_symptom
 from specdoctor.app.scene import scene_of
 from specdoctor.core import events as ev
+from specdoctor.core.desk import Desk, EmptyDesk
 from specdoctor.core.engine import Engine
 from specdoctor.core.errors import LedgerError
 from specdoctor.core.facts import Facts
@@ -37,6 +38,7 @@ class Run:
     approver: Approver
     onlooker: Onlooker
     clock: Clock
+    desk: Desk = field(default_factory=EmptyDesk)
     ledger: Ledger = field(default_factory=Ledger)
     scene: Scene | None = None
     back_unrecorded: bool = False

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal, cast
 
-from specdoctor.app import guarding, verdict
+from specdoctor.app import attending, guarding, verdict
 from specdoctor.app.actions import carry_out
 from specdoctor.app.by_hand import lines_for
 from specdoctor.app.control import control_move
@@ -17,6 +16,7 @@ from specdoctor.core.errors import ConnectionLost, TargetError
 from specdoctor.core.hypothesis import TodoStatus
 from specdoctor.core.model import DECIDED, Frozen, Risk, Status
 from specdoctor.core.moves import Bench, Finish, Move, Relaunch, Restore, Watch, risk_of
+from specdoctor.core.person_events import MoveAnswered
 from specdoctor.core.policy import Refused, decide
 from specdoctor.core.ports import Answer, Batch
 
@@ -40,6 +40,7 @@ def plan(run: Run) -> Planned:
 
     When the original could not be put back the run ends too: trying again at once would only fail again.
     """
+    attending.hold(run)
     if run.ledger.restore_failed:
         return Planned(moves=(), halt="the original could not be put back")
     proposed = list(run.planner.propose(run.briefing))
@@ -110,7 +111,12 @@ def _look_again(run: Run, move: Move) -> None:
 
 
 def _refuse(run: Run, move: Move, refused: Refused) -> None:
-    """Record a refusal; a launch that a person may make instead comes with the lines to paste."""
+    """Record a refusal; a launch that a person may make instead comes with the lines to paste.
+
+    Where a person asked for the move, that is answered with it.
+    """
+    for ask in [ask for ask in run.ledger.asks.values() if ask.mark == getattr(move, "why", "")]:
+        run.emit(MoveAnswered(ask=ask.ask, why=refused.why, by="policy"))
     lines = lines_for(run, move.change) if isinstance(move, Relaunch) and refused.by_hand else None
     if lines is None or not isinstance(move, Relaunch):
         why = refused.why + (f"; {refused.next_step}" if refused.next_step else "")
@@ -122,10 +128,9 @@ def _refuse(run: Run, move: Move, refused: Refused) -> None:
 
 def answered(run: Run, moves: Sequence[Move], batch: Batch, answer: Answer) -> list[Move]:
     """Record the answer; without a yes the moves that needed it are dropped."""
-    scope = cast(Literal["once", "run"], answer.scope if answer.scope == "run" else "once")
-    run.emit(ev.ApprovalAnswered(batch=batch.id, granted=answer.granted, scope=scope, by=answer.by))
+    run.emit(ev.ApprovalAnswered(batch=batch.id, granted=answer.granted, scope=answer.scope, by=answer.by))
     if answer.granted:
-        return list(moves)
+        return [move for move in moves if not _pointless(run, move)]
     kept: list[Move] = []
     for move in moves:
         outcome = decide(move, run.ledger, run.situation)
@@ -136,9 +141,23 @@ def answered(run: Run, moves: Sequence[Move], batch: Batch, answer: Answer) -> l
     return kept
 
 
+def _pointless(run: Run, move: Move) -> bool:
+    """Whether a restart lost its reason while the person thought about it: all that it was to test was set aside."""
+    if not isinstance(move, Relaunch) or not run.desk.attended:
+        return False
+    tested = [h for name in move.hypotheses if (h := run.ledger.hypotheses.get(name)) is not None]
+    if any(h.status is not Status.PARKED for h in tested):
+        return False
+    _refuse(run, move, Refused(why=f"{', '.join(h.id for h in tested)} was set aside meanwhile"))
+    return True
+
+
 def act(run: Run, moves: Sequence[Move]) -> None:
-    """Carry out the round's moves in order, judging after each."""
+    """Carry out the round's moves in order, judging after each; a person may pause the run before any of them."""
     for move in moves:
+        attending.hold(run)
+        if _pointless(run, move):
+            continue
         _todo(run, move, TodoStatus.IN_PROGRESS)
         if not _carried_out(run, move):
             return

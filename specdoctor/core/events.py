@@ -16,6 +16,7 @@ from specdoctor.core.install import OtherInstall
 from specdoctor.core.launch import LaunchChange, LaunchOutcome, RestoreOutcome
 from specdoctor.core.measurement import Measurement
 from specdoctor.core.model import Frozen, Risk, Role, Status, Verdict
+from specdoctor.core.person_events import HypothesisTakenUp, MoveAnswered, MoveAsked, PauseSet, PriorSet, SymptomTold
 from specdoctor.core.reach import SshTransport
 from specdoctor.core.server import LifecycleCommands, ServerRef, SpecSetting
 from specdoctor.core.turns import Turns
@@ -80,13 +81,14 @@ class _Event(Frozen):
 
 
 class RunStarted(_Event):
-    """A run begins on a target."""
+    """A run begins on a target. `by`: who began it, as user@machine."""
 
     kind: Literal["run.started"] = "run.started"
     run: str
     target: str
     settings: RunSettings
     tool_version: str
+    by: str = ""
 
 
 class RunResumed(_Event):
@@ -191,12 +193,14 @@ class ApprovalAsked(_Event):
 
 
 class ApprovalAnswered(_Event):
-    """The answer; no answer is a no."""
+    """The answer; no answer is a no. `scope` once: this batch; kind: every further one of the same tier in this run;
+    run: those of lower tiers too.
+    """
 
     kind: Literal["approval.answered"] = "approval.answered"
     batch: str
     granted: bool
-    scope: Literal["once", "run"]
+    scope: Literal["once", "kind", "run"]
     by: str
 
 
@@ -436,6 +440,12 @@ Event = Annotated[
     | ServerRecognised
     | HostReleased
     | NoteAdded
+    | SymptomTold
+    | PriorSet
+    | HypothesisTakenUp
+    | PauseSet
+    | MoveAsked
+    | MoveAnswered
     | VerdictReached
     | RunEnded,
     Field(discriminator="kind"),

@@ -6,10 +6,11 @@ an experiment without a prediction, an action twice.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import assert_never
 
 from specdoctor.core import events as ev
+from specdoctor.core import person_events as pe
 from specdoctor.core.errors import LedgerError
 from specdoctor.core.hypothesis import Claim, Hypothesis, Observation, TodoItem
 from specdoctor.core.launch import ORIGINAL, LaunchChange
@@ -54,6 +55,14 @@ class Ledger:
         self.notes: list[ev.NoteAdded] = []
         self.batches: dict[str, ev.ApprovalAsked] = {}
         self.answers: list[ev.ApprovalAnswered] = []
+        self.asks: dict[str, pe.MoveAsked] = {}
+        """What a person has asked for and nothing has come of yet."""
+        self.asked: dict[str, pe.MoveAsked] = {}
+        """Everything that a person has asked for."""
+        self.priors_set: dict[str, float] = {}
+        """How likely a person holds claims to be, by hypothesis."""
+        self.pause: pe.PauseSet | None = None
+        """The last word of a person on pausing."""
         self.verdict: ev.VerdictReached | None = None
         self.ended: ev.RunEnded | None = None
         self.released = False
@@ -123,6 +132,10 @@ class Ledger:
         """Whether the host was read since the run was last taken up: a run that found no server looks again then."""
         return any(a.started.what == "snapshot" for a in list(self.actions.values())[self._actions_before :])
 
+    @property
+    def paused(self) -> bool:
+        return self.pause is not None and self.pause.paused
+
     def open_actions(self) -> list[ActionEntry]:
         return [a for a in self.actions.values() if a.ended is None]
 
@@ -173,13 +186,15 @@ class Ledger:
         return [o.observation for o in self.observations if cause is None or o.observation.cause == cause]
 
     def next_id(self, prefix: str) -> str:
-        """The next free id of a kind: H (hypothesis), E (evidence), A (action), M (measurement), B (batch)."""
+        """The next free id of a kind: H (hypothesis), E (evidence), A (action), M (measurement), B (batch),
+        Q (what a person asks for)."""
         sizes = {
             "H": len(self.hypotheses),
             "E": len(self.evidence),
             "A": len(self.actions),
             "M": len(self.measurements) + len(self.earlier),
             "B": len(self.batches),
+            "Q": len(self.asked),
         }
         return f"{prefix}{sizes[prefix] + 1}"
 
@@ -188,7 +203,12 @@ class Ledger:
         if risk <= self.allow:
             return True
         return any(
-            a.granted and a.scope == "run" and self.batches[a.batch].risk >= risk for a in self._standing_answers
+            a.granted
+            and (
+                (a.scope == "run" and self.batches[a.batch].risk >= risk)
+                or (a.scope == "kind" and self.batches[a.batch].risk is risk)
+            )
+            for a in self._standing_answers
         )
 
     def denied(self, risk: Risk) -> bool:
@@ -260,6 +280,7 @@ class Ledger:
                 if h.status is not Status.OPEN:
                     raise LedgerError(f"{h.id} opens as {h.status}; a hypothesis opens undecided")
                 self.hypotheses[h.id] = h
+                self._settle(lambda ask: ask.key == h.key)
             case ev.HypothesisClosed():
                 self._close(event)
             case ev.TodoChanged():
@@ -313,6 +334,15 @@ class Ledger:
                 self.released = True
             case ev.NoteAdded():
                 self.notes.append(event)
+            case (
+                pe.SymptomTold()
+                | pe.PriorSet()
+                | pe.HypothesisTakenUp()
+                | pe.PauseSet()
+                | pe.MoveAsked()
+                | pe.MoveAnswered()
+            ):
+                self._take_word(event)
             case ev.VerdictReached():
                 self.verdict = event
             case ev.RunEnded():
@@ -327,9 +357,49 @@ class Ledger:
         given = {"max_restarts": event.max_restarts, "max_minutes": event.max_minutes}
         wider = {name: value for name, value in given.items() if value is not None}
         if self.started is not None and wider:
-            settings = self.started.settings.model_copy(update=wider)
-            self.started = self.started.model_copy(update={"settings": settings})
+            self._set(wider)
             self._refusals_before = len(self.refusals)
+
+    def _set(self, update: Mapping[str, object]) -> None:
+        """Other settings than the run was begun with."""
+        if self.started is None:
+            raise LedgerError("the run has not started")
+        settings = self.started.settings.model_copy(update=update)
+        self.started = self.started.model_copy(update={"settings": settings})
+
+    def _take_word(self, event: pe.PersonEvent) -> None:
+        """What a person said or wants. It ranks, adds and asks; it decides nothing."""
+        match event:
+            case pe.SymptomTold(text=text):
+                self._set({"symptom": "; ".join(filter(None, (self.settings.symptom, text)))})
+            case pe.PriorSet(hypothesis=name, prior=prior):
+                self.hypotheses[name] = self._listed(name).model_copy(update={"prior": prior})
+                self.priors_set[name] = prior
+            case pe.HypothesisTakenUp(hypothesis=name):
+                h = self._listed(name)
+                if h.status is not Status.PARKED:
+                    raise LedgerError(f"{name} is {h.status}; only what was set aside can be taken up again")
+                self.hypotheses[name] = h.model_copy(update={"status": Status.OPEN, "because": ""})
+            case pe.PauseSet():
+                self.pause = event
+            case pe.MoveAsked(ask=ask):
+                if ask in self.asked:
+                    raise LedgerError(f"{ask} was asked before")
+                self.asks[ask] = self.asked[ask] = event
+            case pe.MoveAnswered(ask=ask):
+                if self.asks.pop(ask, None) is None:
+                    raise LedgerError(f"an answer to {ask}, which does not wait for one")
+            case _:
+                assert_never(event)
+
+    def _listed(self, name: str) -> Hypothesis:
+        if name not in self.hypotheses:
+            raise LedgerError(f"no hypothesis {name}")
+        return self.hypotheses[name]
+
+    def _settle(self, done: Callable[[pe.MoveAsked], bool]) -> None:
+        """What a person asked for waits no longer once something came of it."""
+        self.asks = {name: ask for name, ask in self.asks.items() if not done(ask)}
 
     def _need_evidence(self, names: tuple[str, ...], what: str) -> None:
         missing = [n for n in names if n not in self.evidence]
@@ -370,6 +440,7 @@ class Ledger:
             self.released = False
             self.current_launch = None
         self.actions[event.action] = ActionEntry(event)
+        self._settle(lambda ask: ask.mark == event.why)
 
     def _relaunched(self, event: ev.ServerRelaunched) -> None:
         self.relaunches.append(event)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Protocol, runtime_checkable
+from typing import Literal, Protocol, runtime_checkable
 
 from specdoctor.core.answer_sets import AnswerSet
 from specdoctor.core.engine import Engine
@@ -16,6 +16,7 @@ from specdoctor.core.material import Material
 from specdoctor.core.model import Frozen, Risk, Verdict
 from specdoctor.core.moves import Move
 from specdoctor.core.operations import Progress
+from specdoctor.core.person_events import MoveAnswered
 from specdoctor.core.policy import Situation
 from specdoctor.core.server import ServerView
 
@@ -65,7 +66,7 @@ class Briefing:
         scene: Scene | None,
         engine: Engine | None,
         situation: Situation | None = None,
-        tell: Callable[[ModelAsked | ProposalRefused], None] | None = None,
+        tell: Callable[[ModelAsked | ProposalRefused | MoveAnswered], None] | None = None,
     ) -> None:
         self.ledger = ledger
         self.scene = scene
@@ -126,10 +127,10 @@ class Batch(Frozen):
 
 
 class Answer(Frozen):
-    """`scope` once: this batch; run: all of this tier in this run."""
+    """`scope` once: this batch; kind: all of this tier in this run; run: lower tiers too."""
 
     granted: bool
-    scope: str = "once"
+    scope: Literal["once", "kind", "run"] = "once"
     by: str = "nobody"
 
 

@@ -16,9 +16,10 @@ from specdoctor.core.ledger import Ledger
 from specdoctor.core.model import Status
 from specdoctor.core.moves import Move, OpenHypothesis, Relaunch
 from specdoctor.core.ports import Briefing, Conclusion, Planner
+from specdoctor.planners.asked_launch import Refusal
 from specdoctor.planners.llm_briefs import briefs, instructions, repair
 from specdoctor.planners.llm_client import BudgetSpent, Message, Said
-from specdoctor.planners.llm_judging import ProposalJudge, Refusal
+from specdoctor.planners.llm_judging import ProposalJudge
 from specdoctor.planners.llm_proposals import FinishProposal, Proposal, ProposalFault, read_answer, shown
 from specdoctor.planners.playbook import PlaybookPlanner
 from specdoctor.planners.rival_tests import rivals_tie

@@ -11,24 +11,19 @@ import re
 from collections.abc import Sequence
 
 from specdoctor.analysis.symptom import read_symptom
-from specdoctor.core.errors import EngineError
 from specdoctor.core.faults import unknown_word
-from specdoctor.core.hypothesis import Prediction
-from specdoctor.core.launch import ORIGINAL, LaunchChange
 from specdoctor.core.model import Status
 from specdoctor.core.moves import Bench, Move, Note, OpenHypothesis, Park, Relaunch, Watch
 from specdoctor.core.policy import Refused, decide
 from specdoctor.core.ports import Briefing
-from specdoctor.core.server import SpecSetting
 from specdoctor.knowledge.table import CAUSES
-from specdoctor.planners.experiments import OFF, pending_experiments
+from specdoctor.planners.asked_launch import Refusal, change_of, prediction_of
+from specdoctor.planners.experiments import pending_experiments
 from specdoctor.planners.llm_proposals import (
     AskProposal,
     CheckProposal,
     FinishProposal,
     FollowProposal,
-    Foretold,
-    Launch,
     OpenProposal,
     ParkProposal,
     Proposal,
@@ -43,10 +38,6 @@ OWN = "model:"
 MOST_OPEN = 4
 MOST_QUESTIONS = 3
 _EVIDENCE = re.compile(r"\bE\d+\b")
-
-
-class Refusal(Exception):
-    """Why a proposal is not accepted."""
 
 
 class ProposalJudge:
@@ -166,7 +157,7 @@ def _claim(proposal: OpenProposal, briefing: Briefing) -> OpenHypothesis:
     if not proposal.claim.strip() or proposal.prediction is None:
         raise Refusal("a claim without a cause needs words and a prediction")
     foretold, ledger = proposal.prediction, briefing.ledger
-    change = _change(foretold.launch, briefing)
+    change = change_of(foretold.launch, briefing)
     clients = ledger.settings.concurrency
     known = ledger.measured(change.key, concurrency=clients)
     if known is not None:
@@ -179,7 +170,14 @@ def _claim(proposal: OpenProposal, briefing: Briefing) -> OpenHypothesis:
         cause=None,
         claim=f"{claim} (the model)",
         answers="exists",
-        prediction=_prediction(foretold, change, briefing),
+        prediction=prediction_of(
+            change,
+            briefing,
+            metric=foretold.metric,
+            op=foretold.op,
+            value=foretold.value,
+            value_from="by the model",
+        ),
         decides=f"launch {change.label} and benchmark it",
         todo=((f"launch {change.label}", "medium"), ("benchmark it with the same prompts", "medium")),
         why=f"the model: {words(proposal.why)}",
@@ -192,44 +190,6 @@ def _room(briefing: Briefing) -> None:
         raise Refusal(f"{MOST_OPEN} hypotheses of yours are open; settle or park one first")
 
 
-def _prediction(foretold: Foretold, change: LaunchChange, briefing: Briefing) -> Prediction:
-    engine, scene = briefing.engine, briefing.scene
-    return Prediction(
-        metric=foretold.metric,
-        op=foretold.op,
-        value=foretold.value,
-        under=change.key,
-        under_label=change.label if not change.is_original else "as found",
-        concurrency=briefing.ledger.settings.concurrency,
-        value_from="by the model",
-        setting=engine.effective_spec(scene.view, change) if engine is not None and scene is not None else None,
-    )
-
-
-def _change(launch: Launch | None, briefing: Briefing) -> LaunchChange:
-    """The change of a launch that the model describes; only speculation can change. Raises Refusal."""
-    if launch is None:
-        return ORIGINAL
-    scene, engine = briefing.scene, briefing.engine
-    spec = scene.view.spec if scene is not None else None
-    if scene is None or engine is None or spec is None or not spec.on:
-        raise Refusal("no speculation is in force whose setting could be changed")
-    setting = OFF
-    if launch.speculation:
-        steps, topk = launch.draft_steps or spec.draft_steps, launch.topk or spec.topk
-        most = steps + 1 if topk == 1 else 1 + topk + (steps - 1) * topk * topk
-        tokens = launch.draft_tokens or (steps + 1 if topk == 1 else min(spec.draft_tokens, most))
-        if tokens > most or (topk == 1 and tokens != most):
-            raise Refusal(f"{steps} steps with topk {topk} give {most} tokens to verify, not {tokens}")
-        setting = SpecSetting(algorithm=spec.algorithm, draft_steps=steps, topk=topk, draft_tokens=tokens)
-    if setting == spec:
-        return ORIGINAL
-    try:
-        return engine.change_spec(scene.view, setting, label=setting.label if setting.on else "without speculation")
-    except EngineError as error:
-        raise Refusal(error.message) from error
-
-
 def _relaunch(proposal: RelaunchProposal, briefing: Briefing) -> Relaunch:
     """A restart for an open hypothesis, with no other launch than the one it predicts something of."""
     ledger = briefing.ledger
@@ -240,7 +200,7 @@ def _relaunch(proposal: RelaunchProposal, briefing: Briefing) -> Relaunch:
         raise Refusal("the server as found is not measured yet; measure before a restart")
     pending = pending_experiments(briefing, read_symptom(ledger.settings.symptom).at(ledger.settings.concurrency))
     listed = next((e for e in pending if h.id in e.hypotheses), None)
-    change = listed.change if listed is not None else _change(proposal.launch, briefing)
+    change = listed.change if listed is not None else change_of(proposal.launch, briefing)
     if change.key != h.prediction.under or change.is_original:
         raise Refusal(f"{h.id} predicts something of another launch: {h.prediction.under_label}")
     others = {e.change.key for e in pending} - {change.key}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import assert_never
 
 from specdoctor.core import events as ev
+from specdoctor.core import person_events as pe
 from specdoctor.core.measurement import Measurement
 from specdoctor.core.model import Risk
 from specdoctor.render.clean import one_line
@@ -35,7 +36,10 @@ def is_checkpoint(event: ev.Event) -> bool:
         | ev.NoteAdded
         | ev.MoveRefused
         | ev.ModelAsked
-        | ev.ProposalRefused,
+        | ev.ProposalRefused
+        | pe.PriorSet
+        | pe.MoveAsked
+        | pe.MoveAnswered,
     )
 
 
@@ -89,6 +93,15 @@ def _words(event: ev.Event) -> str:
             return _server(event)
         case ev.ServerRecognised(summary=summary, server=server, evidence=evidence):
             return f"server pid {server.pid} {summary}{_cited((evidence,))}"
+        case (
+            pe.SymptomTold()
+            | pe.PriorSet()
+            | pe.HypothesisTakenUp()
+            | pe.PauseSet()
+            | pe.MoveAsked()
+            | pe.MoveAnswered()
+        ):
+            return _person(event)
         case _:
             assert_never(event)
 
@@ -103,6 +116,22 @@ def _run(event: ev.RunStarted | ev.RunResumed | ev.VerdictReached | ev.RunEnded)
             return f"verdict {verdict}: {headline}"
         case ev.RunEnded(exit_code=code, reason=reason):
             return f"run ended, exit code {code}: {reason}"
+
+
+def _person(event: pe.PersonEvent) -> str:
+    match event:
+        case pe.SymptomTold(text=text, by=by):
+            return f"told by {by}: {text}"
+        case pe.PriorSet(hypothesis=hypothesis, prior=prior, by=by):
+            return f"{hypothesis} held for {prior:.0%} likely by {by}; it orders the tests and decides nothing"
+        case pe.HypothesisTakenUp(hypothesis=hypothesis, by=by):
+            return f"{hypothesis} open again, by {by}"
+        case pe.PauseSet(paused=paused, by=by):
+            return f"paused by {by}" if paused else f"goes on, by {by}"
+        case pe.MoveAsked(ask=ask, text=text, by=by):
+            return f"{ask} asked for by {by}: {text}"
+        case pe.MoveAnswered(ask=ask, why=why):
+            return f"{ask}: {why}"
 
 
 def _hypothesis(event: ev.HypothesisOpened | ev.HypothesisClosed | ev.TodoChanged) -> str:
@@ -131,7 +160,7 @@ def _permission(event: ev.MoveRefused | ev.ApprovalAsked | ev.ApprovalAnswered) 
         case ev.ApprovalAsked(batch=batch, risk=risk, text=text):
             return f"{batch} asks to {risk.word}: {text.strip().partition(chr(10))[0]}"
         case ev.ApprovalAnswered(batch=batch, granted=granted, scope=scope, by=by):
-            reach = " for all of this run" if granted and scope == "run" else ""
+            reach = {"kind": " for all of this kind", "run": " for all of this run"}.get(scope, "") if granted else ""
             return f"{batch} {'granted' if granted else 'not granted'} by {by}{reach}"
 
 

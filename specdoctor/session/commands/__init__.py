@@ -1,0 +1,1 @@
+"""One file for each command of the session; each exposes `command`."""
