@@ -43,16 +43,16 @@ class ClaimWish(Frozen):
     """A claim to be tested: what it foretells, or a cause of the list."""
 
     do: Literal["claim"] = "claim"
-    text: Words
+    text: str
     foretold: Foretelling | None = None
-    cause: Annotated[str, Field(max_length=20)] | None = None
+    cause: str | None = None
 
 
 class CheckWish(Frozen):
     """watch (`seconds`), bench (`concurrency`), or a check by its name."""
 
     do: Literal["check"] = "check"
-    check: Annotated[str, Field(max_length=40)]
+    check: str
     seconds: Annotated[FiniteFloat, Field(ge=1, le=30)] | None = None
     concurrency: Annotated[int, Field(ge=1, le=64)] | None = None
 
@@ -109,7 +109,7 @@ class Hold(Frozen):
 class Asked(Frozen):
     """A claim, a check or a restart is wanted; `text` is how it was typed."""
 
-    text: Words
+    text: str
     wish: Wish
 
 

@@ -16,6 +16,7 @@ from specdoctor.core.estimate import Estimate
 from specdoctor.core.install import OtherInstall
 from specdoctor.core.server import ARGS_PLACE, LifecycleCommands
 from specdoctor.core.turns import Turns
+from specdoctor.core.wishes import CheckWish, Foretelling, LaunchWish
 
 text = st.text(alphabet=st.characters(exclude_categories=["Cs"]), max_size=12)
 number = st.floats(min_value=-1e9, max_value=1e9, allow_nan=False)
@@ -58,6 +59,17 @@ endpoint = st.builds(
     price_in=st.floats(0, 100),
     price_out=st.floats(0, 100),
 )
+launch_wish = st.builds(
+    LaunchWish, draft_steps=st.none() | st.integers(1, 32), topk=st.none() | st.integers(1, 16), draft_tokens=st.none()
+)
+foretelling = st.builds(
+    Foretelling,
+    metric=st.just("accept_length"),
+    op=st.sampled_from([">=", "<"]),
+    value=st.floats(0.01, 1e6),
+    launch=st.none() | launch_wish,
+)
+check_wish = st.builds(CheckWish, check=text, seconds=st.none() | st.floats(1, 30), concurrency=st.none())
 _path = text.map(lambda rest: f"/{rest}")
 other_install = st.builds(OtherInstall, label=text, venv=_path) | st.builds(OtherInstall, label=text, checkout=_path)
 
@@ -86,6 +98,9 @@ def of_type(annotation: Any) -> st.SearchStrategy[Any]:
         Estimate: estimates(),
         Endpoint: endpoint,
         Turns: turns,
+        LaunchWish: launch_wish,
+        Foretelling: foretelling,
+        CheckWish: check_wish,
     }
     if annotation in simple:
         return simple[annotation]
