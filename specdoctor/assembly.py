@@ -165,7 +165,7 @@ def connect_operations(
         return ContainerOperations(inside, via=place, target=target, clock=WallClock(), interpreter=interpreter)
     given = {} if grace_s is None else {"grace_s": grace_s}
     return RemoteOperations(
-        host, target=target, clock=WallClock(), interpreter=interpreter, who=_who_asks(), sudo=sudo, **given
+        host, target=target, clock=WallClock(), interpreter=interpreter, who=who_asks(), sudo=sudo, **given
     )
 
 
@@ -216,7 +216,7 @@ def connect_custody(
     return Custody(host, clock=WallClock(), interpreter=interpreter, target=target)
 
 
-def _who_asks() -> str:
+def who_asks() -> str:
     """The person at this end, as others on the host are told: user@machine."""
     import getpass
     import socket
@@ -340,7 +340,7 @@ def new_run(
     from specdoctor.app.investigation import start
 
     run = _run(store.store.free_run_id(), store, operations, settings, onlooker, approver, clock, desk)
-    start(run, settings, by=_who_asks())
+    start(run, settings, by=who_asks())
     return run
 
 

@@ -16,13 +16,19 @@ if TYPE_CHECKING:
     from specdoctor.store.mirrored import MirroredStore
 
 
-def drive(run: Run, store: MirroredStore, *, take_up: Callable[[], None] | None = None) -> int:
+def drive(
+    run: Run,
+    store: MirroredStore,
+    *,
+    take_up: Callable[[], None] | None = None,
+    tell: Callable[[str], None] | None = None,
+) -> int:
     """Take a run to its end and return its exit code. Its report is written whatever happens.
 
     `take_up` resumes a run that was begun before, ahead of everything else.
 
     A changed server is put back on every way out, except when somebody interrupts that too; then it is said how to
-    go on.
+    go on, through `tell` where the terminal is somebody else's.
     """
     from specdoctor import assembly
     from specdoctor.app.run import Run as RunType
@@ -31,6 +37,7 @@ def drive(run: Run, store: MirroredStore, *, take_up: Callable[[], None] | None 
         first=lambda: _first_words(run),
         then=lambda: _last_words(run),
         whole=RunType.emit.__code__,
+        tell=tell,
     )
     try:
         with store.store.lock(run.id), words, hang_up_when_lost():

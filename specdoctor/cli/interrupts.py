@@ -25,13 +25,19 @@ class LeftAtOnce(BaseException):
 
 @contextmanager
 def interrupts(
-    *, first: Callable[[], str], then: Callable[[], str], whole: CodeType, together_s: float = TOGETHER_S
+    *,
+    first: Callable[[], str],
+    then: Callable[[], str],
+    whole: CodeType,
+    together_s: float = TOGETHER_S,
+    tell: Callable[[str], None] | None = None,
 ) -> Iterator[None]:
     """Raise KeyboardInterrupt for the first signal that asks to stop, LeftAtOnce for more; say what happens now.
 
     `first` gives the words for the first one, `then` those for any further. A signal that lands while the function
     with code `whole` runs (writing an event) is delivered right after it, so that no event is half written. What comes
-    within `together_s` of the first is taken for the same one.
+    within `together_s` of the first is taken for the same one. `tell` says the words in place of standard error; it
+    must bear to be called from a signal handler.
     """
     seen = 0
     first_at = 0.0
@@ -47,8 +53,12 @@ def interrupts(
         seen += 1
         first_at = first_at or now
         # Not print: the signal may have arrived in the middle of one. Nor may it fail: a closed terminal hangs up.
-        with suppress(OSError):
-            os.write(_STDERR, f"\n{first() if seen == 1 else then()}\n".encode())
+        words = first() if seen == 1 else then()
+        if tell is not None:
+            tell(words)
+        else:
+            with suppress(OSError):
+                os.write(_STDERR, f"\n{words}\n".encode())
         raise KeyboardInterrupt if seen == 1 else LeftAtOnce
 
     # Under nohup a hang-up is ignored, and stays so.

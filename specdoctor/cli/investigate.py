@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -10,6 +11,7 @@ import typer
 from specdoctor.cli import completing
 from specdoctor.cli import options as opt
 from specdoctor.cli.output import on_terminal, print_json, print_text, say, width
+from specdoctor.cli.session.opening import possible
 from specdoctor.core.errors import EXIT_APPROVAL, UsageError
 
 if TYPE_CHECKING:
@@ -73,6 +75,7 @@ def investigate(
             show_default=False,
         ),
     ] = None,
+    plain: opt.Plain = False,
     json: opt.Json = False,
 ) -> None:
     """Find out why speculative decoding is slow on a server.
@@ -127,6 +130,7 @@ def investigate(
         )
     if resume is not None:
         _refuse_new_settings(given)
+        given |= {"plain": plain}
         code, _ = resumed(resume, target=target, given=given, accept_new=accept_new_host_key, as_json=json)
     else:
         from specdoctor.cli.asking import asked_model, profiles_of, said_of
@@ -134,7 +138,7 @@ def investigate(
         asking = asked_model(given, profiles_of(targets))
         if asking:
             say(said_of(asking))
-        given |= asking
+        given |= {**asking, "plain": plain}
         code, _ = started(target, targets, given=given, accept_new=accept_new_host_key, as_json=json)
     raise typer.Exit(code)
 
@@ -178,7 +182,7 @@ def started(
     operations = operations_for(target.transport, settings, accept_new=accept_new)
     store = assembly.open_store()
     try:
-        code, run_id = to_its_end(store, operations, settings)
+        code, run_id = to_its_end(store, operations, settings, session=possible(plain=given.get("plain", False)))
         if not quiet:
             show_outcome(store, run_id, as_json=as_json)
         return code, run_id
@@ -187,11 +191,25 @@ def started(
         assembly.close_store(store)
 
 
-def to_its_end(store: MirroredStore, operations: Operations, settings: RunSettings) -> tuple[int, str]:
-    """A fresh run, driven to its end; its exit code and id."""
+def to_its_end(
+    store: MirroredStore, operations: Operations, settings: RunSettings, *, session: bool = False
+) -> tuple[int, str]:
+    """A fresh run, driven to its end; its exit code and id. `session`: a person types commands meanwhile."""
     from specdoctor import assembly
     from specdoctor.cli.driving import drive
+    from specdoctor.cli.session.opening import opened
 
+    if session:
+        with opened(store, who=assembly.who_asks()) as screen:
+            run = assembly.new_run(
+                store=store,
+                operations=operations,
+                settings=settings,
+                onlooker=screen,
+                approver=assembly.approver_for(terminal=False),
+                desk=screen.desk,
+            )
+            return drive(run, store, tell=screen.interrupted), run.id
     live = on_terminal()
     run = assembly.new_run(
         store=store,
@@ -208,9 +226,6 @@ def resumed(
 ) -> tuple[int, str]:
     """A stored run to its end; its exit code and id."""
     from specdoctor import assembly
-    from specdoctor.app.investigation import resume
-    from specdoctor.cli.driving import drive
-    from specdoctor.core.model import Risk
 
     store = assembly.open_store()
     try:
@@ -224,27 +239,46 @@ def resumed(
         settings = settings.model_copy(update={name: value for name, value in over.items() if value})
         operations = operations_for(place, settings, accept_new=accept_new)
         try:
-            live = on_terminal()
-            run = assembly.resumed_run(
-                run_id,
-                store=store,
-                operations=operations,
-                onlooker=assembly.onlooker_for(live=live),
-                approver=assembly.approver_for(terminal=live),
-            )
-            allow = Risk[given["allow"].upper()] if given.get("allow") else None
-            restarts, minutes = given.get("max_restarts"), given.get("max_minutes")
-
-            def take_up() -> None:
-                resume(run, allow=allow, max_restarts=restarts, max_minutes=minutes)
-
-            code = drive(run, store, take_up=take_up)
+            code = _taken_up(store, operations, run_id, given)
         finally:
             operations.close()
         show_outcome(store, run_id, as_json=as_json)
         return code, run_id
     finally:
         assembly.close_store(store)
+
+
+def _taken_up(store: MirroredStore, operations: Operations, run_id: str, given: dict[str, Any]) -> int:
+    """A stored run, driven to its end; its exit code."""
+    from specdoctor import assembly
+    from specdoctor.app.investigation import resume
+    from specdoctor.cli.driving import drive
+    from specdoctor.cli.session.opening import opened
+    from specdoctor.core.model import Risk
+
+    allow = Risk[given["allow"].upper()] if given.get("allow") else None
+    budgets = {"max_restarts": given.get("max_restarts"), "max_minutes": given.get("max_minutes")}
+    if possible(plain=given.get("plain", False)):
+        with opened(store, who=assembly.who_asks(), history=list(store.events(run_id))) as screen:
+            run = assembly.resumed_run(
+                run_id,
+                store=store,
+                operations=operations,
+                onlooker=screen,
+                approver=assembly.approver_for(terminal=False),
+                desk=screen.desk,
+            )
+            take_up = partial(resume, run, allow=allow, **budgets)
+            return drive(run, store, take_up=take_up, tell=screen.interrupted)
+    live = on_terminal()
+    run = assembly.resumed_run(
+        run_id,
+        store=store,
+        operations=operations,
+        onlooker=assembly.onlooker_for(live=live),
+        approver=assembly.approver_for(terminal=live),
+    )
+    return drive(run, store, take_up=partial(resume, run, allow=allow, **budgets))
 
 
 def operations_for(transport: str, settings: RunSettings, *, accept_new: bool) -> Operations:

@@ -277,4 +277,8 @@ PromptForm = Annotated[
 WithTraffic = Annotated[
     bool, typer.Option("--with-traffic", help="Benchmark and restart even while others use the server.")
 ]
+Plain = Annotated[
+    bool,
+    typer.Option("--plain", help="At a terminal: a list and plain questions only, no line to type commands in."),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document on standard output; an error is one too.")]

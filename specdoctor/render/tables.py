@@ -7,7 +7,8 @@ from datetime import UTC, datetime
 from typing import NamedTuple
 
 from specdoctor.core import events as ev
-from specdoctor.core.errors import EXIT_APPROVAL
+from specdoctor.core import person_events as pe
+from specdoctor.core.errors import EXIT_APPROVAL, EXIT_INCONCLUSIVE
 from specdoctor.core.ports import Check
 from specdoctor.core.server import Rewrite
 from specdoctor.render.figures import clock
@@ -19,6 +20,10 @@ RUN_ROW_KINDS = (
     "action.started",
     "server.relaunched",
     "server.restored",
+    "approval.asked",
+    "approval.answered",
+    "move.refused",
+    "pause.set",
     "verdict.reached",
     "run.ended",
 )
@@ -26,7 +31,9 @@ RUN_ROW_KINDS = (
 
 
 class RunRow(NamedTuple):
-    """One run in a list. `state` says how it ended, or that it did not; `warning` what must not be overlooked."""
+    """One run in a list. `state` says how it ended, or that it did not; `warning` what must not be overlooked; `waits`
+    who is waited for, and for what.
+    """
 
     run: str
     target: str
@@ -35,6 +42,7 @@ class RunRow(NamedTuple):
     state: str
     summary: str
     warning: str
+    waits: str = ""
 
 
 class PlaybookRow(NamedTuple):
@@ -52,8 +60,10 @@ def run_row(events: Iterable[ev.Event]) -> RunRow | None:
     ended: ev.RunEnded | None = None
     changed = before = False
     last_at = 0.0
+    waiting = _Waiting()
     for event in events:
         last_at = event.at
+        waiting.take(event)
         match event:
             case ev.RunStarted():
                 started = event
@@ -82,7 +92,44 @@ def run_row(events: Iterable[ev.Event]) -> RunRow | None:
         state=state,
         summary=verdict.headline if verdict else ended.reason if ended else started.settings.symptom,
         warning="server may not be as it was" if changed else "",
+        waits=waiting.words(started, ended),
     )
+
+
+class _Waiting:
+    """Whom a run waits for: a yes, the end of a pause, or a launch by hand."""
+
+    def __init__(self) -> None:
+        self._asked: ev.ApprovalAsked | None = None
+        self._pause: pe.PauseSet | None = None
+        self._by_hand: ev.MoveRefused | None = None
+
+    def take(self, event: ev.Event) -> None:
+        match event:
+            case ev.ApprovalAsked():
+                self._asked = event
+            case ev.ApprovalAnswered():
+                self._asked = None
+            case pe.PauseSet():
+                self._pause = event if event.paused else None
+            case ev.MoveRefused(start=str(start)) if start:
+                self._by_hand = event
+            case ev.RunResumed():
+                self._asked = None
+            case _:
+                pass
+
+    def words(self, started: ev.RunStarted, ended: ev.RunEnded | None) -> str:
+        """`ann@laptop: permission to restart (B2)`; nothing where nobody is waited for."""
+        who = started.by or "somebody"
+        if self._pause is not None and (ended is None or ended.exit_code == EXIT_APPROVAL):
+            return f"{self._pause.by}: paused"
+        if self._asked is not None and (ended is None or ended.exit_code == EXIT_APPROVAL):
+            return f"{who}: permission to {self._asked.risk.word} ({self._asked.batch})"
+        undecided = ended is not None and ended.exit_code in (EXIT_APPROVAL, EXIT_INCONCLUSIVE)
+        if undecided and self._by_hand is not None and self._by_hand.change is not None:
+            return f"{who}: a launch by hand ({self._by_hand.change.label})"
+        return ""
 
 
 def _state(verdict: ev.VerdictReached | None, ended: ev.RunEnded | None) -> str:
@@ -103,7 +150,9 @@ def runs_table(rows: Iterable[RunRow], *, width: int = 80) -> str:
             datetime.fromtimestamp(r.started_at, UTC).strftime("%m-%d %H:%M"),
             clock(r.lasted_s),
             r.state,
-            "; ".join(part for part in (r.warning.upper(), r.summary) if part),
+            "; ".join(
+                part for part in (r.warning.upper(), f"waits for {r.waits}" if r.waits else "", r.summary) if part
+            ),
         )
         for r in rows
     ]

@@ -17,7 +17,8 @@ def question_lines(asked: ApprovalAsked, *, width: int) -> list[str]:
     lines: list[str] = []
     for line in clean(asked.text).splitlines():
         lines += textwrap.wrap(line, width, subsequent_indent=" " * 12, break_long_words=False) or [""]
-    commands = command_lines(asked, width=width)
+    # What a benchmark sends stands in its text as it is.
+    commands = command_lines(asked, width=width) if asked.risk is Risk.RESTART else []
     return [*lines, "  would run", *commands] if commands else lines
 
 
@@ -29,4 +30,4 @@ def command_lines(asked: ApprovalAsked, *, width: int) -> list[str]:
 def choices(asked: ApprovalAsked) -> str:
     """What can be answered, in one line."""
     kind = KINDS.get(asked.risk, asked.risk.word)
-    return f"{asked.risk.word.capitalize()}?  y this one   k all {kind}   a all of this run   n no   c commands"
+    return f"{asked.risk.word.capitalize()}?  [y] this one  [k] all {kind}  [a] all of this run  [n] no  [c] commands"

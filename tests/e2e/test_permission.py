@@ -18,11 +18,11 @@ FEW = ("--requests", "4")
 
 @pytest.fixture
 def at_terminal(client: Client) -> Iterator[Callable[..., Terminal]]:
-    """Type a command at a terminal; it is ended with the test if it does not end by itself."""
+    """Type a command at a terminal, with plain questions; it is ended with the test if it does not end by itself."""
     open_ones: list[Terminal] = []
 
     def typed(*words: str) -> Terminal:
-        open_ones.append(client.at_terminal(*words))
+        open_ones.append(client.at_terminal(*words, "--plain"))
         return open_ones[-1]
 
     yield typed
