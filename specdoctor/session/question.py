@@ -30,4 +30,4 @@ def command_lines(asked: ApprovalAsked, *, width: int) -> list[str]:
 def choices(asked: ApprovalAsked) -> str:
     """What can be answered, in one line."""
     kind = KINDS.get(asked.risk, asked.risk.word)
-    return f"{asked.risk.word.capitalize()}?  [y] this one  [k] all {kind}  [a] all of this run  [n] no  [c] commands"
+    return f"{asked.risk.word.capitalize()}?  [y] this one  [k] all {kind}  [a] this run  [n] no  [c] commands"

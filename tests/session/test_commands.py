@@ -147,7 +147,7 @@ def test_a_question_shows_its_commands_and_what_can_be_answered() -> None:
     assert "pid 7" in shown
     assert "    kill -TERM 7" in shown
     assert "    kill -TERM 7" in outcome_of(view(ASKS), "c").text
-    assert "k all restarts" in choices(ASKS)
+    assert "[k] all restarts" in choices(ASKS)
 
 
 def test_a_question_does_not_outlive_the_run() -> None:

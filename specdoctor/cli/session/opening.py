@@ -9,10 +9,10 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from specdoctor.cli.output import on_terminal
-from specdoctor.core.events import Event
 
 if TYPE_CHECKING:
     from specdoctor.cli.session.screen import Screen
+    from specdoctor.core.events import Event
     from specdoctor.store.mirrored import MirroredStore
 
 TYPED = "session_history"

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import pairwise
-
-from rich.text import Text
+from typing import TYPE_CHECKING
 
 from specdoctor.render.layout import clip, width_of, wrap
 from specdoctor.render.screen import Step, frame, picture_of
 from specdoctor.session.question import choices
 from specdoctor.session.view import View
+
+if TYPE_CHECKING:
+    from rich.text import Text
 
 LEAST_ABOVE = 6
 """Lines that stay free above the region, for what scrolls by."""
@@ -22,6 +24,8 @@ def region(
     view: View, *, now: float, width: int, height: int, step: Step | None = None, leaving: str = ""
 ) -> list[Text]:
     """The lines above the prompt, at most `height`. A question that stands leaves room for itself above."""
+    from rich.text import Text
+
     rule = Text("-" * width, style="dim")
     if view.ledger.started is None:
         return [rule, Text("beginning")]
