@@ -65,9 +65,20 @@ def measure(
     )
     if by_counters is not None and by_counters.accept_length is not None:
         whole: dict[str, object] = {"conditional": found.conditional or by_counters.conditional}
-        whole |= {"accept_length": by_counters.accept_length} if uncounted else {}
+        if uncounted:
+            whole |= {"accept_length": by_counters.accept_length}
+            whole |= {"step": _step_by(by_counters.accept_length, found)}
         found = found.model_copy(update=whole)
     return _with_form(found, form_words(plan))
+
+
+def _step_by(length: Estimate, found: Measurement) -> Estimate | None:
+    """The cycle of a server that counts for all its requests together: tokens a cycle over the speed of one request."""
+    speed = found.throughput
+    if found.concurrency != 1 or speed is None or speed.low <= 0:
+        return None
+    value, low, high = (1000.0 * length.value / v for v in (speed.value, speed.high, speed.low))
+    return between(value, low, high, "ms", estimator="accept length by counters / decode speed", n=speed.n)
 
 
 def form_words(plan: BenchPlan) -> str:

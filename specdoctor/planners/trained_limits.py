@@ -8,7 +8,7 @@ from specdoctor.analysis.symptom import Symptom
 from specdoctor.core.hypothesis import Observation, Prediction
 from specdoctor.core.ledger import Ledger
 from specdoctor.core.measurement import Measurement, on_prompts
-from specdoctor.core.model import Risk
+from specdoctor.core.model import Risk, Status
 from specdoctor.core.moves import Bench, OpenHypothesis
 from specdoctor.planners.state import slower_confirmed
 
@@ -20,6 +20,8 @@ MARGIN, OTHER_TEXTS = 0.05, 0.15
 """Accepted drafts within this share of those of the drafter alone count as the same, on prompts of its training and on
 others, which may be harder (heuristic).
 """
+NOTHING_ACCEPTED = 1.02
+"""Tokens a cycle at most, where speculation can only lose: drafting costs more than two per cent (named heuristic)."""
 WITHIN_REACH = 0.8
 """Acceptance per draft that a well-trained drafter can have: what needs more, more training does not bring."""
 
@@ -126,7 +128,7 @@ def trained_limits(ledger: Ledger) -> list[OpenHypothesis]:
     """
     concurrency = ledger.settings.concurrency
     found = ledger.measured("original", concurrency=concurrency)
-    if not slower_confirmed(ledger) or found is None or found.accept_length is None:
+    if found is None or found.accept_length is None or not (slower_confirmed(ledger) or _cannot_gain(ledger, found)):
         return []
     out: list[OpenHypothesis] = []
     for o in ledger.observed():
@@ -144,6 +146,15 @@ def trained_limits(ledger: Ledger) -> list[OpenHypothesis]:
             origin = f"{share:.2f} of the drafts that the drafter alone has accepted ({o.figure} tokens a cycle)"
             out.append(_hypothesis(o, least, origin, on_prompts_of_training or "original", concurrency))
     return out
+
+
+def _cannot_gain(ledger: Ledger, now: Measurement) -> bool:
+    """Whether next to nothing is accepted: a cycle then brings one token, as a step does, however noisy the host is."""
+    slower = ledger.by_key("symptom:slower")
+    falsified = slower is not None and slower.status is Status.FALSIFIED
+    return (
+        now.spec.on and not falsified and now.accept_length is not None and now.accept_length.high <= NOTHING_ACCEPTED
+    )
 
 
 def _would_pay_trained(now: Measurement, off: Measurement | None, alone: float) -> bool:

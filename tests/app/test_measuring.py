@@ -241,6 +241,9 @@ def test_acceptance_from_counters_is_a_difference_of_two_scrapes() -> None:
     assert m.accept_length is not None
     assert m.accept_length.value == pytest.approx(2.0)
     assert [a.value for a in m.conditional] == pytest.approx([0.6, 40 / 60])
+    assert m.throughput is not None
+    assert m.step is not None
+    assert m.step.value == pytest.approx(2000.0 / m.throughput.value), "a cycle brings as many tokens as were accepted"
 
 
 def test_counters_that_were_reset_give_nothing_and_are_told() -> None:
