@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from specdoctor.analysis.symptom import Symptom
 from specdoctor.app.triage_fact import Fact
@@ -25,9 +25,12 @@ _FACTS = {
 }
 
 
-def contradictions(symptom: Symptom, facts: Mapping[str, Fact]) -> tuple[str, ...]:
-    """Sentences, one for each claim that the files contradict; none where they agree or say nothing of it."""
-    return tuple(dict.fromkeys((*_of_figures(symptom, facts), *_of_words(symptom, facts))))
+def contradictions(symptom: Symptom, facts: Mapping[str, Fact], gains: Sequence[float] = ()) -> tuple[str, ...]:
+    """Sentences, one for each claim that the files contradict; none where they agree or say nothing of it.
+
+    `gains` are all speed-ups that the files give: a word is contradicted by all of them, or not at all.
+    """
+    return tuple(dict.fromkeys((*_of_figures(symptom, facts), *_of_words(symptom, facts, gains))))
 
 
 def _of_figures(symptom: Symptom, facts: Mapping[str, Fact]) -> Iterator[str]:
@@ -60,14 +63,15 @@ def _near(claim: Claim, read: float) -> bool:
     return abs(claim.value - read) <= TOLERANCE * max(abs(read), 1e-9)
 
 
-def _of_words(symptom: Symptom, facts: Mapping[str, Fact]) -> Iterator[str]:
+def _of_words(symptom: Symptom, facts: Mapping[str, Fact], gains: Sequence[float]) -> Iterator[str]:
     speedup = _number(facts, "speedup")
     if speedup is None:
         return
     place = facts["speedup"].place or "computed"
-    if speedup > 1 + NOISE and _SLOWER.search(symptom.text) and "regression" not in symptom.complaints:
+    least, most = min((speedup, *gains)), max((speedup, *gains))
+    if least > 1 + NOISE and _SLOWER.search(symptom.text) and "regression" not in symptom.complaints:
         yield f"told that it is slower, read {speedup:.3g} times the speed without speculation [{place}]"
-    if speedup < 1 - NOISE and _FASTER.search(symptom.text) and "slow" not in symptom.complaints:
+    if most < 1 - NOISE and _FASTER.search(symptom.text) and "slow" not in symptom.complaints:
         yield f"told that it is faster, read {speedup:.3g} of the speed without speculation [{place}]"
 
 

@@ -8,6 +8,7 @@ from typing import Literal
 
 from pydantic import ConfigDict, Field, JsonValue
 
+from specdoctor.analysis.logged_rows import all_paired
 from specdoctor.analysis.symptom import read_symptom
 from specdoctor.app.identity import IdentityCheck, identity_checks
 from specdoctor.app.told_and_read import contradictions
@@ -108,11 +109,16 @@ def triage(
         facts_from={fact.name: _place(fact, named) for fact in found if fact.place},
         identity=identity_checks(scene, by_name),
         to_try=line_to_try(view, engines, observations, by_name),
-        contradicted=contradictions(complained, by_name),
+        contradicted=contradictions(complained, by_name, _gains(scene)),
         unread={seen.where: seen.problem for seen in given.files if seen.problem},
         missing=_missing(view, verdict, findings),
         files=tuple(texts),
     )
+
+
+def _gains(scene: Scene) -> list[float]:
+    """The speed-up of every arm that has a baseline."""
+    return [arm.speedup for arm in all_paired(scene) if arm.speedup is not None]
 
 
 def _with_whole(view: ServerView, wholes: Mapping[str, WholeLog]) -> ServerView:

@@ -16,6 +16,12 @@ from specdoctor.core.server import Source
 COUNTED = re.compile(r"\b(?:chunks?|sse|stream\w* events?|deltas?)\b", re.I)
 CHUNKS = re.compile(r"\b(?:chunks?|events|deltas)\b\s*[=:]\s*(?P<n>\d+)", re.I)
 TOKENS = re.compile(r"completion_tokens\b[\"']?\s*[=:]\s*(?P<n>\d+)", re.I)
+STREAMS = re.compile(r"stream\s*=\s*True|[\"']stream[\"']\s*:\s*[Tt]rue|iter_lines\(|aiter_lines\(|data: ")
+ASKS = re.compile(r"completion_tokens|include_usage|tokenizer|encode\(|token_ids|meta_info")
+LOOP = re.compile(r"\b(?:async )?for \w*(?:chunk|event|line|delta|part)\w* in\b")
+ADDS = re.compile(r"^\s+\w+\s*\+=\s*1\b")
+TOKEN_NAME = re.compile(r"tok(?:en)?s?\b", re.I)
+_NEAR_LINES, _LONGEST_CODE = 8, 100_000
 SPEED = re.compile(r"(?<![\w.])(?P<n>\d+(?:\.\d+)?)\s*(?:tok(?:en)?s?/s|tokens? per second|t/s|tps)\b", re.I)
 
 
@@ -29,17 +35,36 @@ class ClientCount:
     def judge(self, scene: Scene) -> tuple[Observation, ...]:
         if no_files(scene):
             return no_data(self.name, "MEAS-4", "no files were given to be judged")
-        spoken = next((s for s, _ in found_lines(scene, COUNTED, "notes", "text", "script", "answer")), None)
+        coded = _in_code(scene)
+        spoken = coded or next((s for s, _ in found_lines(scene, COUNTED, "notes", "text", "script", "answer")), None)
         row = logged_row(scene.view)
         length = row.accept_length if row is not None and row.speculative else None
         if spoken is None or length is None or row is None:
             return no_data(self.name, "MEAS-4", "no count of chunks beside a log with an accept length")
+        if coded is not None:
+            claim = f"the client adds one for each chunk of the stream, and a chunk carries {length:.2f} tokens a cycle"
+            speed = (row.throughput_tok_s or 0.0) / length
+            claim += f": of {row.throughput_tok_s or 0.0:.1f} tok/s it sees about {speed:.1f}"
+            return (proved(self.name, "MEAS-4", claim, coded, row.source),)
         found = _by_counts(scene, length) or _by_speed(scene, length, row.throughput_tok_s or 0.0)
         if found is None:
             return silent(self.name, "MEAS-4", "the client's figures are not low by the accept length", spoken)
         said, places = found
         claim = f"{said}: a chunk of the stream carries the {length:.2f} tokens of a cycle, counted as one"
         return (proved(self.name, "MEAS-4", claim, *places, spoken, row.source),)
+
+
+def _in_code(scene: Scene) -> Source | None:
+    """Where a program counts the chunks of a stream and never asks the server for its count."""
+    for where, text in scene.material.texts.items():
+        if len(text) > _LONGEST_CODE or not STREAMS.search(text) or ASKS.search(text):
+            continue
+        loops = [n for n, line in enumerate(text.split("\n"), start=1) if LOOP.search(line, 0, 300)]
+        for place, match in found_lines(scene, ADDS):
+            near = any(0 < (place.line or 0) - n <= _NEAR_LINES for n in loops)
+            if place.where == where and near and TOKEN_NAME.search(text) and match:
+                return place
+    return None
 
 
 def _near(ratio: float, length: float) -> bool:

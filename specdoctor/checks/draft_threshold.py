@@ -21,6 +21,9 @@ PRINTED = re.compile(
 FEW = 0.35
 """Less than this share of the drafted tokens accepted: more than half of the drafting is thrown away whatever it costs
 (public cases that a threshold cured: 0.07 and 0.19; named heuristic)."""
+NONE = 0.03
+"""Below this next to nothing is accepted: no threshold is known to have cured that (half of the lowest share that one
+did cure; named heuristic)."""
 SURE = 0.75
 """Default threshold of older llama.cpp builds, and the lower end of what maintainers advise for prose."""
 NO_DEFAULT = 1e-9
@@ -49,6 +52,9 @@ class DraftThreshold:
         said = f"{share} at a threshold of {threshold:g}"
         if accepted / drafted >= FEW or threshold >= SURE:
             return silent(self.name, "CFG-4", said, source, place)
+        if accepted / drafted < NONE:
+            claim = f"{said}: next to nothing is accepted, which no threshold brings about"
+            return silent(self.name, "CFG-4", claim, source, place)
         fix = f"a threshold of {SURE:g} to 0.9 for this text, then fewer draft tokens"
         length = proved(
             self.name, "CFG-4", f"{said}{_most(scene)}: most of the drafting is thrown away", source, place, fix=fix

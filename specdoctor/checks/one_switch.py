@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 from typing import Literal, NamedTuple
 
-from specdoctor.analysis.factors import Contrast, contrasts, fell, plain
+from specdoctor.analysis.factors import Contrast, cell, contrasts, fell, plain
 from specdoctor.analysis.logged_rows import logged_table
 from specdoctor.analysis.measured_rows import LAUNCH_NOISE
 from specdoctor.checks.reading import no_data, silent
@@ -145,7 +145,7 @@ class OneSwitch:
         low, high = (b, a) if worse_second else (a, b)
         if share > 1 - CLEAR:
             return []
-        out = []
+        out = _by_name(contrast, worse, better, share, what)
         for switch in SWITCHES:
             if switch.heading.search(plain(contrast.heading)) and what in switch.moves and switch.worse_is(low, high):
                 claim = (
@@ -161,6 +161,42 @@ class OneSwitch:
         return out[:2] if out and out[-1][1].cause == "SAMP-2" else out[:1]
 
 
+def _by_name(contrast: Contrast, worse: Row, better: Row, share: float, what: What) -> list[tuple[float, Observation]]:
+    """Rows that are told apart by their names: a part of one name that the other lacks is the switch."""
+    low, high = (_parts(cell(row, contrast.heading)) for row in (worse, better))
+    named = sorted({*low} ^ {*high})
+    found = [
+        switch
+        for switch in SWITCHES
+        if switch.cause in _NAMED and what in switch.moves and named
+        if all(any(switch.heading.search(word) for word in _words(part)) for part in named)
+        if switch.worse_is(_state(low, switch), _state(high, switch))
+    ]
+    if not found:
+        return []
+    claim = f"{what} of '{worse.label or ', '.join(low)}' is {share:.2f} of that of '{better.label or ', '.join(high)}'"
+    claim += f"; {', '.join(named)} alone tells them apart"
+    return [(share, proved(OneSwitch.name, found[0].cause, claim, worse.source, better.source, about="accept_length"))]
+
+
+def _parts(name: str) -> tuple[str, ...]:
+    return tuple(part.strip() for part in re.split(r"[,;+]", name) if part.strip())
+
+
+def _words(part: str) -> tuple[str, str]:
+    """A part of a name as a heading: with and without its value."""
+    return plain(part), plain(_VALUE.sub(" ", part))
+
+
+def _state(parts: tuple[str, ...], switch: _Switch) -> str:
+    """The value that a name gives a switch: off where it says nothing of it."""
+    mine = [part for part in parts if any(switch.heading.search(word) for word in _words(part))]
+    return "off" if not mine or re.search(r"\b(?:no|off|without|disabled)\b", mine[0], re.I) else f"on ({mine[0]})"
+
+
+_VALUE = re.compile(r"\([^)]*\)|\b(?:no|off|on|without|with|default|enabled|disabled)\b|[\d.]+")
+_NAMED = frozenset({"WIRE-5", "WIRE-4", "CORR-1", "CORR-5", "CFG-4"})
+"""Causes whose switch has a name of its own, that no model, method or machine has."""
 _CLIENTS = ("client", "frontend", "ui")
 
 

@@ -40,6 +40,15 @@ CONDITIONS = (
             r"good|ok|right)\b"
         ),
     ),
+    _Condition(
+        "CORR-1",
+        "only where the prefix comes from the cache",
+        _words(
+            r"\bflush\w*\b.{0,60}\b(?:cures?|works?|fixe?s|helps?|again)\b|\bfrom (?:turn|request) (?:2|two) on\b|"
+            r"\b(?:prefix|radix)[ -]cach\w*\b.{0,60}\b(?:never happens|fine|ok|disappears|gone)\b|"
+            r"--(?:disable-radix-cache|no-enable-prefix-caching)\b.{0,40}\b(?:never|fine|ok|disappears|gone|not)\b"
+        ),
+    ),
     _Condition("MIS-5", "only for adapted requests", _words(r"\b(?:lora|adapter|fine-?tuned target)\b")),
     _Condition(
         "SAMP-1",

@@ -91,10 +91,11 @@ def _state(scene: Scene, view: ServerView) -> tuple[str, Source] | None:
 
 
 def _arguments(view: ServerView, plain: ServerView) -> list[tuple[str, tuple[Source, ...]]]:
-    """Switches that matter and were asked for on one side only."""
+    """Switches that matter and were asked for on one side only; what was asked for must be known of both."""
     out: list[tuple[str, tuple[Source, ...]]] = []
+    known = view.asked_source is not None and plain.asked_source is not None
     for key, (here, there) in asked_differently(view, plain).items():
-        if key in SWITCHES and (key != "version" or (here and there)):
+        if key in SWITCHES and (known if key != "version" else here and there):
             place = view.asked_source if here else plain.asked_source
             cited = (place.model_copy(update={"key": key, "quote": ""}),) if place is not None else ()
             out.append((f"{key} {here or 'default'} in the run and {there or 'default'} in the baseline", cited))

@@ -48,7 +48,7 @@ def parse_yaml(path: Path, content: bytes) -> YamlFile:
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
         raise _no_yaml(path, line, 1, "this is no UTF-8 text") from error
-    if _depth(text) > DEEPEST:
+    if bracket_depth(text) > DEEPEST:
         raise _no_yaml(path, 1, 1, f"its brackets are nested deeper than {DEEPEST}")
     reader = YAML(typ="rt")
     reader.allow_duplicate_keys = False
@@ -67,7 +67,7 @@ def parse_yaml(path: Path, content: bytes) -> YamlFile:
     return YamlFile(path, plain, marked)
 
 
-def _depth(text: str) -> int:
+def bracket_depth(text: str) -> int:
     """How deep brackets are nested at most, those in texts counted too: the reader's time grows with its square."""
     if text.count("[") + text.count("{") <= DEEPEST:
         return 0

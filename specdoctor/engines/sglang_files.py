@@ -206,6 +206,7 @@ def _configs(texts: Mapping[str, str]) -> tuple[dict[str, JsonValue] | None, dic
         classes = str(parsed.get("architectures")) + str(parsed.get("model_type"))
         is_draft = "draft" in name.lower() or bool(re.search(r"[Ee]agle|NextN|MTP|Speculator", classes))
         is_draft = is_draft or "draft_vocab_size" in parsed or "eagle_config" in parsed
+        is_draft = is_draft or (PurePosixPath(name).name == "config.json" and any("target" in n.lower() for n in texts))
         if "target" in name.lower() or not is_draft:
             target = target or parsed
         else:

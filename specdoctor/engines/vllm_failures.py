@@ -15,6 +15,13 @@ FAILURES: tuple[Explanation, ...] = (
         "compare the tokenizers: equal ones need only an embedding padded to the target's size, others another draft",
     ),
     explanation(
+        "no-draft-named",
+        r"num_speculative_tokens was provided (?:without|but without) (?:a )?(?:speculative_model|speculative model)",
+        "drafts were asked for and no method or draft model: this target has no layer of its own that could draft",
+        "CFG-2",
+        "name a draft model or a method (ngram) in the speculative configuration, or leave speculation off",
+    ),
+    explanation(
         "eagle-by-path",
         r"Model architectures \['(?P<class>Eagle\w*)'.{0,20}\] are not supported",
         "the draft is loaded as the class {class}: parts of its path (eagle-, eagle3, dflash, dspark) decide the "

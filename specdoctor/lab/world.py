@@ -19,7 +19,7 @@ from specdoctor.core.errors import UsageError
 from specdoctor.core.faults import Fault, explained, nearest, refusal
 from specdoctor.core.input_file import is_there, read_input
 from specdoctor.core.model import Frozen, Role, Verdict
-from specdoctor.core.yaml_places import parse_yaml
+from specdoctor.core.yaml_places import DEEPEST, bracket_depth, parse_yaml
 from specdoctor.lab.world_keeper import Keeper, PlainKeeper
 from specdoctor.lab.world_machine import Engine, Gpus, GpuTenant, Host, Install, release_of
 from specdoctor.lab.world_models import Acceptance, Conditionals, ForwardCost, Model, Tensor, Training
@@ -59,7 +59,7 @@ __all__ = [
 ]
 
 
-LARGEST_BYTES = 8 << 20
+LARGEST_BYTES = 1 << 20
 FORMAT = "specdoctor lab schema  prints the format; docs/lab.md explains it"
 
 
@@ -316,7 +316,10 @@ def _read(source: Path, seen: tuple[Path, ...] = ()) -> dict[str, Any]:
 @lru_cache(maxsize=64)
 def _parsed(content: bytes) -> Any:
     """What the YAML says, not to be changed: many worlds are like one that is read for each of them."""
-    return YAML(typ="safe").load(content.decode("utf-8-sig"))
+    text = content.decode("utf-8-sig")
+    if bracket_depth(text) > DEEPEST:
+        raise ValueError("nested too deep")
+    return YAML(typ="safe").load(text)
 
 
 def _over(below: Any, above: Any, key: str = "") -> Any:

@@ -17,7 +17,7 @@ from specdoctor.core.recorded import Recorded
 from specdoctor.core.yaml_places import Place, YamlFile, parse_yaml
 
 AS_FOUND = "as found"
-LARGEST_BYTES = 8 << 20
+LARGEST_BYTES = 1 << 20
 """The label of the launch that a playbook begins with."""
 
 FigureName = Literal["accept_length", "throughput_tok_s", "step_ms"]
