@@ -60,9 +60,9 @@ def _in_code(scene: Scene) -> Source | None:
         if len(text) > _LONGEST_CODE or not STREAMS.search(text) or ASKS.search(text):
             continue
         loops = [n for n, line in enumerate(text.split("\n"), start=1) if LOOP.search(line, 0, 300)]
-        for place, match in found_lines(scene, ADDS):
+        for place, _ in found_lines(scene, ADDS):
             near = any(0 < (place.line or 0) - n <= _NEAR_LINES for n in loops)
-            if place.where == where and near and TOKEN_NAME.search(text) and match:
+            if place.where == where and near and TOKEN_NAME.search(text):
                 return place
     return None
 

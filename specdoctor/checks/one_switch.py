@@ -161,7 +161,7 @@ class OneSwitch:
         return out[:2] if out and out[-1][1].cause == "SAMP-2" else out[:1]
 
 
-def _by_name(contrast: Contrast, worse: Row, better: Row, share: float, what: What) -> list[tuple[float, Observation]]:
+def _by_name(contrast: Contrast, worse: Row, better: Row, share: float, what: str) -> list[tuple[float, Observation]]:
     """Rows that are told apart by their names: a part of one name that the other lacks is the switch."""
     low, high = (_parts(cell(row, contrast.heading)) for row in (worse, better))
     named = sorted({*low} ^ {*high})
