@@ -3,7 +3,7 @@
 import os
 import re
 import subprocess
-from typing import Any, Dict, List, Optional, Sequence
+from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 GPU_FIELDS = (
     "index,name,uuid,driver_version,pstate,clocks.sm,clocks.mem,clocks.max.sm,clocks.applications.graphics,power.draw,"
@@ -14,6 +14,7 @@ GPU_FIELDS = (
 OLDER_FIELDS = {"clocks_event_reasons.active": "clocks_throttle_reasons.active"}
 APP_FIELDS = "gpu_uuid,pid,used_memory"
 CSV = "--format=csv,noheader,nounits"
+KILLED_S = 2.0
 COMMAND_OUTPUT_LIMIT = 1 << 20
 
 
@@ -42,13 +43,24 @@ def run_command(
         stdout, stderr = process.communicate(timeout=timeout_s)
     except subprocess.TimeoutExpired:
         process.kill()
-        stdout, stderr = process.communicate()
+        stdout, stderr = _last_output(process)
         found["error"] = "no end after %g s" % timeout_s
     found["stdout"] = stdout[-limit:].decode("utf-8", "replace")
     if process.returncode and not found["error"]:
         found["error"] = stderr[-4096:].decode("utf-8", "replace").strip() or "exit %d" % process.returncode
     found["exit_code"] = process.returncode
     return found
+
+
+def _last_output(process: "subprocess.Popen[bytes]") -> Tuple[bytes, bytes]:
+    """What a killed command has written; one that cannot be killed, or whose children hold its output, is let go."""
+    try:
+        return process.communicate(timeout=KILLED_S)
+    except subprocess.TimeoutExpired as late:
+        for stream in (process.stdout, process.stderr):
+            if stream is not None:
+                stream.close()
+        return late.output or b"", late.stderr or b""
 
 
 def query_gpus(timeout_s: float = 10.0) -> Dict[str, Any]:

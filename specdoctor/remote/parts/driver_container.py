@@ -3,6 +3,7 @@
 The sibling carries labels of the run. It is removed only where label and id prove it.
 """
 
+import contextlib
 import json
 import os
 import re
@@ -171,7 +172,8 @@ class Docker(Kept):
         pids: Set[int] = set()
         for sibling in self.siblings(record):
             pids |= self.halt(sibling, timeout_s)
-            self.tool("rm", sibling["Id"])
+            with contextlib.suppress(Refusal):  # stopped is enough; what stays is told by the comparison
+                self.tool("rm", sibling["Id"])
         original = self.inspected(self.name)
         if original["Id"] != record["inspect"]["Id"]:
             raise Refusal("not-the-server", "container %s is another one now" % self.name[:12])
@@ -247,6 +249,9 @@ class Docker(Kept):
             equal["container." + part] = now.get(part) == before.get(part)
             if now.get(part) != before.get(part):
                 differences["container." + part] = "is not what it was"
+        left = [str(each["Id"])[:12] for each in self.siblings(record)]
+        if left:
+            differences["containers"] = "stopped, and could not be removed: %s" % ", ".join(left)
         return equal, differences
 
 

@@ -3,6 +3,7 @@
 The user's own files are never written. The drop-in lies under /run/systemd (a user's unit: in the runtime directory).
 """
 
+import contextlib
 import os
 import subprocess
 from typing import Any, Dict, List, Optional, Set, Tuple
@@ -200,7 +201,7 @@ class Systemd(Kept):
             run_command([*SUDO, "rmdir", self.folder], COMMAND_S)
             return
         os.unlink(self.path)
-        if not os.listdir(self.folder):
+        with contextlib.suppress(OSError):  # others have put something there
             os.rmdir(self.folder)
 
     def copy_of_log(self, record: Dict[str, Any], logs: List[str], test: bool, since: float) -> Optional[LogCopy]:

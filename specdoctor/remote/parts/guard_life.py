@@ -24,6 +24,8 @@ from specdoctor.remote.parts.start_watch import StartWatch
 from specdoctor.remote.parts.way_back import secrets_of
 
 ATTEMPTS = 3
+MOST_ATTEMPTS = 12
+"""Three starts are made; what stands before a start (a keeper that does not answer, no room) may go by itself."""
 PAUSE_S = 10.0
 GUARD_LOOK_S = 1.0
 TAIL_BYTES = 4000
@@ -39,6 +41,7 @@ class Guard:
         self.port = int(record["server"]["port"])
         self.grace_s = float(story["grace_s"])
         self.memory = FolderMemory(folder)
+        self.starts = 0
         self._mark = contact_at(folder)
         self._heard = time.monotonic()
 
@@ -107,12 +110,13 @@ class Guard:
         self.without_fail(self.undo_launches)
         self.without_fail(lambda: stop_jobs(self.folder))
         used: Optional[int] = lock
-        for attempt in range(ATTEMPTS):
-            if attempt:
-                time.sleep(min(PAUSE_S * attempt, max(1.0, self.grace_s)))
+        for attempt in range(1, MOST_ATTEMPTS + 1):
             if self.attempted(used):
                 return True
             used = None
+            if self.starts == ATTEMPTS or attempt == MOST_ATTEMPTS:
+                break
+            time.sleep(min(PAUSE_S * attempt, max(1.0, self.grace_s)))
         self.end("failed", self.story["reason"])
         return True
 
@@ -176,6 +180,7 @@ class Guard:
                 return True
             self.save(reason=refusal.message)
             return False
+        self.starts += 1
         if answer is not None:
             return self.found_in_place(answer["outcome"])
         return self.followed(order["action"])

@@ -66,7 +66,7 @@ class LogCopy:
 
     def stop(self) -> None:
         self._end.set()
-        self._thread.join()
+        self._thread.join(ASK_S + 2 * COPY_STEP_S)  # a command that does not end even when killed is not waited for
 
     def _run(self) -> None:
         while not self._end.wait(COPY_STEP_S):

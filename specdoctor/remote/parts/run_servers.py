@@ -1,10 +1,10 @@
 """Which server of a run lives now, and whether it is the original."""
 
-from typing import Any, Dict, Optional, Tuple
+from typing import Any, Dict, List, Optional, Tuple
 
 from specdoctor.remote.parts.answer import Refusal
 from specdoctor.remote.parts.drivers import driver_of
-from specdoctor.remote.parts.procfs import alive, all_stats, ancestors_of, argv_of, holders_of_port, port_is_held
+from specdoctor.remote.parts.procfs import Stat, alive, all_stats, ancestors_of, argv_of, holders_of_port, port_is_held
 from specdoctor.remote.parts.records import read_json
 from specdoctor.remote.parts.run_dir import WAY_BACK, other_runs, read_actions
 from specdoctor.remote.parts.way_back import boot_id, prove
@@ -60,8 +60,27 @@ def same_by_hand(record: Dict[str, Any]) -> Optional[Ref]:
 
 def being_stopped(folder: str, server: Ref) -> bool:
     """Whether a process belongs to a tree that a worker of this run has told to stop."""
-    members = [tuple(member) for state in read_actions(folder) for member in state.get("members", [])]
-    return (server["pid"], server["start_ticks"]) in members
+    return (server["pid"], server["start_ticks"]) in _told_to_stop(folder)
+
+
+def _told_to_stop(folder: str) -> List[Tuple[int, int]]:
+    members = [member for state in read_actions(folder) for member in state.get("members", [])]
+    return [(int(pid), int(ticks)) for pid, ticks in members]
+
+
+def remains_of(folder: str, stats: Dict[int, Stat]) -> Dict[int, int]:
+    """What lives of trees whose stop was cut short, and orphans of this run's starts that have ended: ticks by pid.
+
+    A start leads a session of its own, whose number no other process gets while a member of it lives.
+    """
+    found = {pid: ticks for pid, ticks in _told_to_stop(folder) if alive(pid, ticks)}
+    for launched in [state["launched"] for state in read_actions(folder) if state["launched"]]:
+        if alive(launched["pid"], launched["start_ticks"]):
+            continue
+        for stat in stats.values():
+            if stat.session == launched["pid"] and stat.start_ticks >= launched["start_ticks"]:
+                found[stat.pid] = stat.start_ticks
+    return found
 
 
 def begun_by_another(folder: str, record: Dict[str, Any]) -> Optional[Ref]:
@@ -69,6 +88,7 @@ def begun_by_another(folder: str, record: Dict[str, Any]) -> Optional[Ref]:
     ours = [record["server"]] + [state["launched"] for state in read_actions(folder) if state["launched"]]
     known = [(ref["pid"], ref["start_ticks"]) for ref in ours]
     stats = all_stats()
+    known += list(remains_of(folder, stats).items())
     for pid, stat in stats.items():
         if argv_of(pid) != record["argv"] or stat.state in ("Z", "X") or argv_of(stat.ppid) == record["argv"]:
             continue
@@ -105,5 +125,9 @@ def check_stoppable(folder: str, record: Dict[str, Any], server: Ref) -> None:
         known = whose != "original" or any(state["stopped"] for state in read_actions(folder))
         prove(now, record["argv"] if whose == "original" else None, listening=not known)
     elif port_is_held(port):
-        holders = ", ".join(str(pid) for pid in holders_of_port(port, all_stats())) or "of another user"
+        stats = all_stats()
+        pids, ours = holders_of_port(port, stats), remains_of(folder, stats)
+        if pids and all(pid in ours for pid in pids):
+            return  # orphans of this run's server: they are cleared away
+        holders = ", ".join(str(pid) for pid in pids) or "of another user"
         raise Refusal("port-taken", "the server has ended and port %d belongs to process %s now" % (port, holders))

@@ -105,7 +105,7 @@ def _best_effort(record: Dict[str, Any]) -> None:
         lambda: _set_policy(record["numa_policy"]),
     ]
     for step in steps:
-        with contextlib.suppress(OSError, ValueError):
+        with contextlib.suppress(OSError, ValueError, ImportError, AttributeError):
             step()
 
 
@@ -166,7 +166,7 @@ class Prepared:
                 os.close(self._report)
                 if os.read(gate, 1) == b"g":
                     _child(record, path, argv, env, streams)
-            except OSError as failure:
+            except Exception as failure:  # noqa: BLE001  whatever it was, it is told
                 os.write(report, str(failure).encode("utf-8", "replace"))
             finally:
                 os._exit(127)

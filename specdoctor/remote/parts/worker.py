@@ -12,8 +12,8 @@ from specdoctor.remote.parts.launch_line import changed_argv, changed_env
 from specdoctor.remote.parts.procfs import alive, all_stats, argv_of, tree_of
 from specdoctor.remote.parts.records import note_json, write_json
 from specdoctor.remote.parts.redaction import mask_text
-from specdoctor.remote.parts.run_dir import action_path, read_actions
-from specdoctor.remote.parts.run_servers import Ref, running
+from specdoctor.remote.parts.run_dir import action_path
+from specdoctor.remote.parts.run_servers import Ref, remains_of, running
 from specdoctor.remote.parts.server_logs import log_size
 from specdoctor.remote.parts.start_watch import StartWatch
 from specdoctor.remote.parts.stopping import memory_before, wait_until_free
@@ -124,9 +124,8 @@ class Worker:
         return busy
 
     def remains(self) -> Dict[int, int]:
-        """What still lives of trees that an earlier worker was stopping when it was lost: start ticks by pid."""
-        members = [member for state in read_actions(self.folder) for member in state.get("members", [])]
-        return {int(pid): int(ticks) for pid, ticks in members if alive(int(pid), int(ticks))}
+        """What still lives of servers that were stopped or have ended: start ticks by pid."""
+        return remains_of(self.folder, all_stats())
 
     def launch(self, busy: str) -> None:
         test = self.state["kind"] == "launch"
@@ -192,6 +191,13 @@ class Worker:
             self.driver.clear(self.record, launched)
         return status, reason
 
+    def compared(self, pid: int) -> Tuple[Dict[str, bool], Dict[str, str]]:
+        """The server that is up against its record; up it is, also where the keeper does not tell of it."""
+        try:
+            return self.driver.compare(self.record, pid, self.state["notes"])
+        except (Refusal, OSError) as failure:
+            return {"comparison": False}, {"comparison": "it could not be made: %s" % failure}
+
     def finish(self, status: str, reason: str) -> None:
         """Write the outcome; for a restoration with the comparison against the record."""
         known = secrets_of(self.record)
@@ -205,6 +211,6 @@ class Worker:
         }
         if self.state["kind"] == "restore" and status == "ready":
             pid = int(self.state["launched"]["pid"])
-            equal, differences = self.driver.compare(self.record, pid, self.state["notes"])
+            equal, differences = self.compared(pid)
             outcome.update(status="restored", equal=equal, differences=dict(self.state["notes"], **differences))
         self.note(phase=str(outcome["status"]), outcome=outcome)
