@@ -47,6 +47,8 @@ class Guard:
 
     def save(self, **changes: Any) -> None:
         self.story.update(changes)
+        if not os.path.isdir(self.folder):
+            self.memory.keep()
         note_json(self.folder + "/" + GUARD, self.story)
 
     def tell(self, text: str) -> None:
