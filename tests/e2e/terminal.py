@@ -51,6 +51,13 @@ class Terminal:
             assert self._read(deadline), f"{after!r} did not come:\n{self.text[-SHOWN:]}"
         os.write(self._ours, words)
 
+    def read_for(self, seconds: float) -> bytes:
+        """What is written in so many seconds."""
+        before, deadline = len(self._seen), time.monotonic() + seconds
+        while time.monotonic() < deadline:
+            self._read(deadline)
+        return self._seen[before:]
+
     def end(self, *, within_s: float = 200.0) -> tuple[int, str]:
         """Wait for the end; the exit code and what went to standard output."""
         deadline = time.monotonic() + within_s

@@ -1,7 +1,10 @@
 from __future__ import annotations
 
 from specdoctor.core import events as ev
+from specdoctor.core import person_events as pe
 from specdoctor.core.hypothesis import Observation
+from specdoctor.core.launch import LaunchChange
+from specdoctor.core.model import Risk
 from specdoctor.core.ports import Scene
 from specdoctor.render.tables import (
     RUN_ROW_KINDS,
@@ -42,6 +45,30 @@ def test_a_run_s_row_needs_only_some_kinds_of_events() -> None:
         assert (row is None) == (quick is None)
         if row is not None and quick is not None:
             assert row._replace(lasted_s=0.0) == quick._replace(lasted_s=0.0)
+
+
+def waits(*events: ev.Event) -> str:
+    begun = ev.RunStarted(run="r1", target="t", settings=ev.RunSettings(), tool_version="1", by="ann@desk")
+    row = run_row([begun, *events])
+    assert row is not None
+    return row.waits
+
+
+def test_whom_a_run_waits_for() -> None:
+    asked = ev.ApprovalAsked(batch="B1", risk=Risk.RESTART, text="?")
+    answered = ev.ApprovalAnswered(batch="B1", granted=True, scope="once", by="ann@desk")
+    by_hand = ev.MoveRefused(
+        move="relaunch x", why="docker", change=LaunchChange(label="5 steps"), start="docker run x"
+    )
+    over = ev.RunEnded(exit_code=0, reason="finished")
+    waiting, undecided = (over.model_copy(update={"exit_code": code}) for code in (4, 3))
+    assert waits() == ""
+    assert waits(asked) == waits(asked, waiting) == "ann@desk: permission to restart (B1)"
+    assert waits(asked, answered) == waits(asked, over) == ""
+    assert waits(pe.PauseSet(paused=True, by="bob@desk")) == "bob@desk: paused"
+    assert waits(pe.PauseSet(paused=True, by="bob"), pe.PauseSet(paused=False, by="bob")) == ""
+    assert waits(by_hand, undecided) == "ann@desk: a launch by hand (5 steps)"
+    assert waits(by_hand, over) == ""
 
 
 def test_no_run_without_a_start() -> None:

@@ -134,6 +134,7 @@ class Screen:
         self._loop = asyncio.get_running_loop()
         self._app = application(self, stream=self._stream, typed_before=self._typed_before)
         beside = asyncio.create_task(self._flush())
+        beside.add_done_callback(self._broken)
         self._lines += hint(shutil.get_terminal_size().columns - 1)
         try:
             if not self._closing:
@@ -141,6 +142,12 @@ class Screen:
         finally:
             beside.cancel()
             self._loop = None
+
+    def _broken(self, task: asyncio.Task[None]) -> None:
+        """A fault of ours while events are taken in ends the session, and gives the terminal back first."""
+        error = None if task.cancelled() else task.exception()
+        if error is not None and self._app is not None and self._app.is_running:
+            self._app.exit(exception=error)
 
     async def _flush(self) -> None:
         """Write what came in above the region, a few times a second, and end when the run has."""
