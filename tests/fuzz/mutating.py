@@ -28,6 +28,7 @@ def seeds() -> tuple[str, ...]:
     return tuple(found)
 
 
+@functools.lru_cache(maxsize=1024)
 def spoilt(seed: int) -> str:
     """A text from one number: part of a real file after up to eight mishaps."""
     source = random.Random(seed)
