@@ -6,8 +6,8 @@ ordinary modules. Joined, the imports among them are dropped and each module sta
 
 from __future__ import annotations
 
-import ast
 import json
+import re
 from functools import cache
 from importlib import resources
 from typing import Literal
@@ -19,9 +19,11 @@ from specdoctor.core.operations import SnapshotRequest
 ProgramName = Literal["probe", "watch", "bench", "job", "lifecycle", "contact", "export_states", "installed"]
 PACKAGE = "specdoctor.remote"
 HTTP_TIMEOUT_S = 3.0
+OWN_IMPORT = re.compile(rf"^from {re.escape(PACKAGE)}\.([\w.]+) import (?:\([^)]*\)|[^\n(]*)\n", re.MULTILINE)
 PARAMS_LINE = 'PARAMS_JSON = "{}"\n'
 
 
+@cache
 def source(name: str) -> str:
     """The text of one module of the remote package (`probe`, `parts.procfs`), as it lies on disk."""
     *folders, module = name.split(".")
@@ -33,11 +35,9 @@ def parts_of(name: str) -> tuple[str, ...]:
     ordered: list[str] = []
 
     def visit(module: str) -> None:
-        for node in ast.parse(source(module)).body:
-            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith(PACKAGE + "."):
-                part = (node.module or "").removeprefix(PACKAGE + ".")
-                if part not in ordered:
-                    visit(part)
+        for imported in OWN_IMPORT.finditer(source(module)):
+            if imported[1] not in ordered:
+                visit(imported[1])
         if module not in ordered:
             ordered.append(module)
 
@@ -45,18 +45,10 @@ def parts_of(name: str) -> tuple[str, ...]:
     return tuple(ordered)
 
 
-def _without_own_imports(text: str) -> str:
-    lines = text.splitlines(keepends=True)
-    for node in reversed(ast.parse(text).body):
-        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith(PACKAGE + "."):
-            del lines[node.lineno - 1 : node.end_lineno]
-    return "".join(lines)
-
-
 @cache
 def joined_parts(name: str) -> str:
     """A module and all it needs as one text, without parameters."""
-    return "\n\n".join(_without_own_imports(source(part)).strip("\n") for part in parts_of(name)) + "\n"
+    return "\n\n".join(OWN_IMPORT.sub("", source(part)).strip("\n") for part in parts_of(name)) + "\n"
 
 
 def program_text(name: ProgramName, params: dict[str, JsonValue]) -> str:
