@@ -27,6 +27,9 @@ GRACE_S = 2.0
 BACK_S = 90.0
 """Much longer than grace and start take, for machines that are busy."""
 
+AGAIN_S = 4.0
+"""A run killed a moment ago passes for one at work for 20 s: the user looks again now and then."""
+
 PLAYBOOK = """\
 title: One restart there and back
 about: Measure, restart without speculation, measure, put back.
@@ -217,6 +220,8 @@ class Round:
     def put_back(self) -> Ended:
         ended = self.client.run("restore", *self.link.target)
         self.tell(f"restore by hand, exit code {ended.code}: {ended.out}{ended.err}")
+        if ended.code != 0:
+            time.sleep(AGAIN_S)
         return ended
 
     def check(self, found: Server, files: set[str]) -> None:

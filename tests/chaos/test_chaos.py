@@ -25,6 +25,12 @@ def host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Practice]:
     practice.stop()
 
 
+@pytest.fixture
+def client(tmp_path: Path) -> Client:
+    return Client(tmp_path / "client")
+
+
+@pytest.mark.timeout(300)
 @pytest.mark.parametrize("seed", range(FIRST, FIRST + ROUNDS))
 def test_the_original_is_back_and_nothing_is_left(seed: int, host: Practice, client: Client, tmp_path: Path) -> None:
     link = Link(host, tmp_path / "link")
