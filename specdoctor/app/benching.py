@@ -49,6 +49,7 @@ class BenchSettings(Frozen):
     requests: int = 12
     max_new_tokens: int = 160
     ignore_eos: bool = False
+    json_schema: str = ""
     form: str = "generate"
     prompts: str = "mixed"
     categories: tuple[str, ...] = ()
@@ -119,6 +120,7 @@ class Side:
             max_new_tokens=settings.max_new_tokens,
             ignore_eos=settings.ignore_eos,
             temperature=load.temperature,
+            json_schema=settings.json_schema,
             request_timeout_s=settings.request_timeout_s,
             log_path=view.log_path,
         )

@@ -146,14 +146,14 @@ def accept_length(requests: Sequence[RequestRecord], *, spec: SpecSetting) -> Es
     """Exact accept length with the bonus token: 1 + correct drafts / verify steps, pooled over the requests."""
     if not spec.on:
         return exact(1.0, "tokens/cycle", estimator="no speculation: one token per forward")
-    return pooled_accept_length(_counts(requests))
+    return pooled_accept_length(counts_by_request(requests))
 
 
 def conditional(requests: Sequence[RequestRecord], *, spec: SpecSetting) -> tuple[Estimate, ...]:
     """Conditional acceptance by draft position, as far as enough cycles got there."""
     if not spec.on:
         return ()
-    counts = _counts(requests)
+    counts = counts_by_request(requests)
     out: list[Estimate] = []
     for position in range(1, spec.draft_steps + 1):
         reached = sum(sum(c.histogram[position - 1 :]) for c in counts)
@@ -164,7 +164,7 @@ def conditional(requests: Sequence[RequestRecord], *, spec: SpecSetting) -> tupl
     return tuple(out)
 
 
-def _counts(requests: Sequence[RequestRecord]) -> list[RequestCounts]:
+def counts_by_request(requests: Sequence[RequestRecord]) -> list[RequestCounts]:
     """Per-request counts; a histogram that contradicts the counts is left out, the counts stay."""
     out: list[RequestCounts] = []
     for r in requests:

@@ -33,6 +33,19 @@ _MATHS = (
     "A fair die is thrown three times. What is the probability of at least one six? Show the calculation.",
     "Solve 3x + 5 = 2(x - 4) + 20 and check the result by substitution.",
 )
+_RECORDS = tuple(
+    f"As JSON with a title and a list of items, each with a name, a note and a count: {what}."
+    for what in (
+        "what to pack for three days of walking in the hills",
+        "the tools of a small bicycle workshop",
+        "a shopping list for a lentil soup for eight",
+        "the rooms of a house and what stands in each",
+        "birds of a city park in winter",
+        "the parts of a desktop computer",
+        "instruments of a string quartet and its scores",
+        "what a first-aid kit holds",
+    )
+)
 _SHORT = ("Name three uses of copper.", "What is the capital of Portugal?")
 
 _SENTENCE = "The quick brown fox jumps over the lazy dog while the cat watches. "
@@ -63,6 +76,7 @@ BUILT_IN: dict[str, tuple[tuple[str, tuple[str, ...]], ...]] = {
     "chat": (("chat", _CHAT),),
     "code": (("code", _CODE),),
     "maths": (("maths", _MATHS),),
+    "records": (("records", _RECORDS),),
     "short": (("short", _SHORT),),
     "long": (("long", _LONG),),
     "predictable": (("predictable", _PREDICTABLE),),

@@ -11,6 +11,7 @@ import typer
 from specdoctor.cli import options as opt
 from specdoctor.cli.bench_duel import of_block, two_servers
 from specdoctor.cli.bench_progress import BlockProgress
+from specdoctor.cli.bench_surface import measured_surface, requests_of
 from specdoctor.cli.bench_turns import measured_in_turns, turns_of
 from specdoctor.cli.output import print_json, print_text, say, width
 from specdoctor.core.errors import (
@@ -80,6 +81,14 @@ def bench(
         int,
         typer.Option("--starts", metavar="N", help="With --against-launch: at most so many of each.", min=1, max=12),
     ] = 3,
+    surface: Annotated[
+        bool,
+        typer.Option(
+            "--surface",
+            help="Instead: accept length by temperature, early and late in the answer, and by a JSON schema against "
+            "free text, for one client.",
+        ),
+    ] = False,
     with_traffic: opt.WithTraffic = False,
     server_port: opt.ServerPort = None,
     accept_new_host_key: opt.AcceptNew = False,
@@ -106,6 +115,7 @@ def bench(
       specdoctor bench ssh://gpu-7 --allow load
       specdoctor bench eagle-a --allow load --concurrency 1,8,32 --blocks 4
       specdoctor bench eagle-a --allow load --rate 2 --requests 60
+      specdoctor bench eagle-a --allow load --surface --requests 24
       specdoctor bench gpu-7 --allow load --against gpu-8
       specdoctor bench gpu-7 --allow restart --against-launch off
       specdoctor bench gpu-7 --against-launch "--speculative-num-steps 5"
@@ -133,6 +143,8 @@ def bench(
         "sudo": False,
         "interpreter": interpreter,
     }
+    if surface and (against is not None or against_port is not None or against_launch is not None or rate is not None):
+        raise UsageError("--surface measures one server, one client", next_step="leave out --against... and --rate")
     if against_launch is not None:
         given = {
             "planner": "turns",
@@ -151,6 +163,7 @@ def bench(
         raise typer.Exit(measured_in_turns(target, targets, given, accept_new=accept_new_host_key, as_json=json))
     if allow not in ("load", "restart"):
         count = sum(max(requests, 2 * load.concurrency) for load in settings.loads) * (blocks + (blocks > 1))
+        count = requests_of(settings) if surface else count
         raise ApprovalNeeded(
             f"about {count} requests of up to {max_new_tokens} tokens would be sent, which load the server",
             next_step="allow it with --allow load",
@@ -160,7 +173,9 @@ def bench(
         if against is not None or against_port is not None:
             sides.append(_side(stack, against or target, targets, against_port, common))
         _refuse_traffic(sides, with_traffic)
-        if len(sides) == 2:
+        if surface:
+            measured_surface(sides[0], settings, as_json=json)
+        elif len(sides) == 2:
             two_servers(sides[0], sides[1], settings, as_json=json)
         else:
             _one(sides[0], settings, as_json=json)

@@ -260,8 +260,8 @@ Prompts = Annotated[
     typer.Option(
         "--prompts",
         metavar="SET|FILE",
-        help="Prompts to measure with: mixed, chat, code, maths, short, long, predictable, or a file (one a line, or "
-        "JSON lines).  [default: mixed]",
+        help="Prompts to measure with: mixed, chat, code, maths, short, long, predictable, records, or a file (one "
+        "a line, or JSON lines).  [default: mixed]",
         show_default=False,
     ),
 ]

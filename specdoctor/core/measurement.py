@@ -35,7 +35,8 @@ class BenchPlan(Frozen):
     `keep`: keep the text of each answer; with `choices` its tokens too, each with the gap of the two likeliest there.
     `form` is how the prompt is sent: `chat` (the model's template, by the chat endpoint) or `generate`. `warmup`
     requests run first, at the same concurrency, and are kept out of the figures; more of them, up to `warmup_most` in
-    all, until two rounds in a row are equally fast. `ignore_eos` makes each answer `max_new_tokens` long. `run` and
+    all, until two rounds in a row are equally fast. `ignore_eos` makes each answer `max_new_tokens` long;
+    `json_schema`, a JSON text, binds it to that form. `run` and
     `action` make the plan idempotent: given twice, it is carried out once.
     """
 
@@ -58,6 +59,7 @@ class BenchPlan(Frozen):
     request_timeout_s: float = 300.0
     own_command: tuple[str, ...] = ()
     keep: Literal["", "text", "choices"] = ""
+    json_schema: str = ""
     log_path: str | None = None
 
 

@@ -115,13 +115,16 @@ class Drafter:
     def stretch_tokens(self) -> float:
         return self._accept.stretch_tokens
 
-    def easiness(self, prompt_key: str, category: str | None, prompt: str | None = None) -> float:
-        """Log-odds shift of one prompt: its own effect, its category's, and that of another template than it learnt."""
+    def easiness(
+        self, prompt_key: str, category: str | None, prompt: str | None = None, *, structured: bool = False
+    ) -> float:
+        """Log-odds shift of one prompt: its own effect, its category's, that of another template, and of a schema."""
         own = random.Random(f"{prompt_key}:easiness").gauss(0.0, 1.0) * self._accept.prompt_sd
         draft = self._resolved.draft
         mark = draft.training.template_mark if draft is not None else None
         other = mark is not None and mark not in (prompt or "")
         odds = self._accept.category_odds.get(category or "", 1.0)
+        odds *= self._accept.structured_odds if structured else 1.0
         return own + math.log(odds * (self._accept.other_template_odds if other else 1.0))
 
     def beyond(self, context: int) -> float:

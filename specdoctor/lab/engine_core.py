@@ -147,7 +147,9 @@ class EngineCore:
         return Sequence(
             request=request,
             ids=ids,
-            easiness=self._drafter.easiness(base, category, words) if self._drafter else 0.0,
+            easiness=self._drafter.easiness(base, category, words, structured=request.structured)
+            if self._drafter
+            else 0.0,
             luck=luck_of(f"{key}:luck", self._drafter.stretch_tokens if self._drafter else 1.0),
             text=text,
             limit=text.natural_length if stops else limit,

@@ -69,6 +69,7 @@ class GenRequest:
     category: str | None = None
     health_check: bool = False
     logprobs: bool = False
+    structured: bool = False
 
 
 @dataclass(frozen=True)

@@ -35,6 +35,7 @@ class Sampling:
     temperature: float
     ignore_eos: bool
     copies: int = 1
+    structured: bool = False
 
 
 def read_sampling(given: Mapping[str, Any]) -> Sampling:
@@ -57,6 +58,7 @@ def read_sampling(given: Mapping[str, Any]) -> Sampling:
         temperature=float(temperature),
         ignore_eos=bool(given.get("ignore_eos", False)),
         copies=int(given.get("n") or 1),
+        structured=bool(given.get("json_schema")),
     )
 
 
@@ -175,6 +177,7 @@ def _read_batch(body: Mapping[str, Any]) -> tuple[list[GenRequest], bool]:
                     ignore_eos=sampling.ignore_eos,
                     stream=bool(body.get("stream")),
                     logprobs=bool(body.get("return_logprob")),
+                    structured=sampling.structured,
                 )
             )
     return batch, is_batch

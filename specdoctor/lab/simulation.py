@@ -438,6 +438,7 @@ class SimulatedHost:
                     prompt=prompt.text,
                     max_new_tokens=plan.max_new_tokens,
                     temperature=plan.temperature,
+                    structured=bool(plan.json_schema),
                     stream=True,
                 )
                 core.submit(request, at_s)

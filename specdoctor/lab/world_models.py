@@ -53,6 +53,8 @@ class Acceptance(Frozen):
     category_odds: dict[str, float] = Field(default_factory=dict)
     other_template_odds: float = Field(default=1.0, gt=0.0)
     """Factor on the odds for prompts without the mark of the training's template."""
+    structured_odds: float = Field(default=1.0, gt=0.0)
+    """Factor on the odds in answers that a JSON schema binds."""
     beyond_positions_odds: float = Field(default=1.0, gt=0.0)
     """Factor on the odds in contexts longer than the drafter's max_position_embeddings."""
     prompt_sd: float = 0.12

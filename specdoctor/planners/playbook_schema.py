@@ -29,7 +29,7 @@ FIGURE_UNITS: dict[FigureName, tuple[str, ...]] = {
 Comparison = Literal[">=", ">", "<=", "<", "=="]
 CauseId = Annotated[str, Field(pattern=r"^[A-Z]+-\d+$")]
 Label = Annotated[str, Field(min_length=1)]
-PromptName = Literal["mixed", "chat", "code", "maths", "short", "long", "predictable"]
+PromptName = Literal["mixed", "chat", "code", "maths", "short", "long", "predictable", "records"]
 
 
 class Budgets(Frozen):

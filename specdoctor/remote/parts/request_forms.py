@@ -17,13 +17,16 @@ def request_for(plan: Dict[str, Any], text: str, extra: Dict[str, Any]) -> Tuple
     extra = dict(extra, ignore_eos=True) if plan.get("ignore_eos") else extra
     if plan.get("keep") == "choices":
         extra = dict(extra, **asking_for_choices(engine, plan["form"]))
+    schema = plan.get("json_schema") or ""
     if plan["form"] == "generate" and engine == "sglang":
         sampling = {"temperature": temperature, "max_new_tokens": limit}
+        sampling.update({"json_schema": schema} if schema else {})
         if plan.get("ignore_eos"):
             sampling["ignore_eos"] = extra.pop("ignore_eos")
         return "/generate", dict({"text": text, "sampling_params": sampling, "stream": True}, **extra)
     if plan["form"] == "generate" and engine == "llamacpp":
         body = {"prompt": text, "n_predict": limit, "temperature": temperature, "stream": True, "cache_prompt": False}
+        body.update({"json_schema": json.loads(schema)} if schema else {})
         return "/completion", dict(body, **extra)
     body = {
         "model": plan["model"],
@@ -32,6 +35,9 @@ def request_for(plan: Dict[str, Any], text: str, extra: Dict[str, Any]) -> Tuple
         "stream": True,
         "stream_options": {"include_usage": True, "continuous_usage_stats": True},
     }
+    if schema:
+        form = {"name": "answer", "schema": json.loads(schema)}
+        body["response_format"] = {"type": "json_schema", "json_schema": form}
     if plan["form"] == "chat":
         return "/v1/chat/completions", dict(body, messages=[{"role": "user", "content": text}], **extra)
     return "/v1/completions", dict(body, prompt=text, **extra)
