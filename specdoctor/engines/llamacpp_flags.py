@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import cache
-from importlib.resources import files
-from typing import Literal
+from specdoctor.engines.flag_table import Flag, flag_table
 
-FlagKind = Literal["switch", "value", "optional"]
+__all__ = ["GONE", "PREFIX", "REMOVED", "Flag", "find_flag", "flag_for", "is_speculative", "variable_key"]
+
 REMOVED = frozenset(
     """--draft --draft-n --draft-max --draft-min --draft-n-min --spec-ngram-size-n --spec-ngram-size-m
     --spec-ngram-min-hits""".split()
@@ -32,25 +30,8 @@ _VARIABLES = {
 }
 
 
-@dataclass(frozen=True)
-class Flag:
-    """One argument: its name with underscores, whether a word follows, and all its spellings, the present one first."""
-
-    key: str
-    kind: FlagKind
-    spellings: tuple[str, ...]
-
-
-@cache
 def _table() -> dict[str, Flag]:
-    kinds: dict[str, FlagKind] = {"switch": "switch", "value": "value", "optional": "optional"}
-    by_spelling: dict[str, Flag] = {}
-    text = files("specdoctor.engines").joinpath("data/llamacpp_flags.txt").read_text(encoding="utf-8")
-    for row in text.splitlines():
-        if not row.startswith("#"):
-            key, kind, *spellings = row.split()
-            by_spelling.update(dict.fromkeys(spellings, Flag(key=key, kind=kinds[kind], spellings=tuple(spellings))))
-    return by_spelling
+    return flag_table("llamacpp_flags.txt")
 
 
 def find_flag(spelling: str) -> Flag | None:

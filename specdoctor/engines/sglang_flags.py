@@ -2,37 +2,13 @@
 
 from __future__ import annotations
 
-import re
-from dataclasses import dataclass
-from functools import cache
-from importlib.resources import files
-from typing import Literal
+from specdoctor.engines.flag_table import Flag, flag_table, is_flag_word
 
-FlagKind = Literal["switch", "value", "list"]
-_NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
+__all__ = ["Flag", "find_flag", "flag_for", "is_flag_word", "is_known"]
 
 
-@dataclass(frozen=True)
-class Flag:
-    """One server argument: its name with underscores, how many words follow, and all its spellings."""
-
-    key: str
-    kind: FlagKind
-    spellings: tuple[str, ...]
-
-
-@cache
 def _table() -> dict[str, Flag]:
-    kinds: dict[str, FlagKind] = {"switch": "switch", "value": "value", "list": "list"}
-    by_spelling: dict[str, Flag] = {}
-    text = files("specdoctor.engines").joinpath("data/sglang_flags.txt").read_text(encoding="utf-8")
-    for row in text.splitlines():
-        if row.startswith("#"):
-            continue
-        key, kind, *spellings = row.split()
-        flag = Flag(key=key, kind=kinds[kind], spellings=tuple(spellings))
-        by_spelling.update(dict.fromkeys(spellings, flag))
-    return by_spelling
+    return flag_table("sglang_flags.txt")
 
 
 def find_flag(spelling: str) -> Flag | None:
@@ -61,8 +37,3 @@ def flag_for(key: str) -> Flag:
 def is_known(key: str) -> bool:
     """Whether some released version has an argument of this name."""
     return any(flag.key == key for flag in _table().values())
-
-
-def is_flag_word(word: str) -> bool:
-    """Whether `word` opens an option (a negative number does not)."""
-    return word.startswith("-") and len(word) > 1 and not _NUMBER.fullmatch(word)

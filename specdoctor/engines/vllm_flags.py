@@ -2,40 +2,21 @@
 
 from __future__ import annotations
 
-import re
-from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
-from typing import Literal
 
-FlagKind = Literal["switch", "value", "list"]
-_NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
+from specdoctor.engines.flag_table import Flag, flags_listed, is_flag_word
 
-
-@dataclass(frozen=True)
-class Flag:
-    """One argument by its name with underscores. `off`: this spelling switches it off (`--no-...`)."""
-
-    key: str
-    kind: FlagKind
-    spellings: tuple[str, ...]
-    off: bool = False
+__all__ = ["find_flag", "is_flag_word", "is_switch", "normal_spelling", "spellings_of"]
 
 
 @cache
 def _table() -> dict[str, Flag]:
-    kinds: dict[str, FlagKind] = {"switch": "switch", "value": "value", "list": "list"}
     found: dict[str, Flag] = {}
-    text = files("specdoctor.engines").joinpath("data/vllm_flags.txt").read_text(encoding="utf-8")
-    for row in text.splitlines():
-        if row.startswith("#"):
-            continue
-        key, kind, *spellings = row.split()
-        flag = Flag(key=key, kind=kinds[kind], spellings=tuple(spellings))
-        found.update(dict.fromkeys(spellings, flag))
-        if kind == "switch":
-            no = "--no-" + spellings[0].removeprefix("--")
-            found[no] = Flag(key=key, kind="switch", spellings=(no,), off=True)
+    for flag in flags_listed("vllm_flags.txt"):
+        found.update(dict.fromkeys(flag.spellings, flag))
+        if flag.kind == "switch":
+            no = "--no-" + flag.spellings[0].removeprefix("--")
+            found[no] = Flag(key=flag.key, kind="switch", spellings=(no,), off=True)
     return found
 
 
@@ -63,8 +44,3 @@ def spellings_of(key: str) -> tuple[str, ...]:
 def is_switch(spelling: str) -> bool:
     """Whether a flag takes no value."""
     return find_flag(spelling).kind == "switch"
-
-
-def is_flag_word(word: str) -> bool:
-    """Whether `word` opens an option (a negative number does not)."""
-    return word.startswith("-") and len(word) > 1 and not _NUMBER.fullmatch(word)
