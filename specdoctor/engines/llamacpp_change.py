@@ -8,6 +8,7 @@ from specdoctor.core.errors import EngineError
 from specdoctor.core.launch import LaunchChange, apply_change
 from specdoctor.core.redact import redact_argv
 from specdoctor.core.server import ServerView, SpecSetting
+from specdoctor.engines.flag_changes import flags_changed, switches_among
 from specdoctor.engines.llamacpp_args import Asked, program_of, read_flags, read_launch
 from specdoctor.engines.llamacpp_effect import DRAFT, N_MAX, TYPE, Build, era_of, given_draft, predict, types_asked
 from specdoctor.engines.llamacpp_flags import find_flag, flag_for, is_speculative, variable_key
@@ -35,11 +36,6 @@ def _asked(view: ServerView) -> Asked:
 
 def _build(view: ServerView) -> Build:
     return Build(view.version, view.version_range)
-
-
-def _switches(spellings: Iterable[str]) -> tuple[str, ...]:
-    found = {word: find_flag(word) for word in spellings}
-    return tuple(sorted(word for word, flag in found.items() if flag is not None and flag.kind == "switch"))
 
 
 def _variables(view: ServerView, keys: Iterable[str] | None = None) -> tuple[str, ...]:
@@ -102,7 +98,7 @@ def _without_speculation(view: ServerView, typed: Asked, label: str) -> LaunchCh
         label=label,
         remove_flags=tuple(sorted(removed)),
         remove_env=_variables(view),
-        switches=_switches(removed),
+        switches=switches_among(removed, find_flag),
     )
 
 
@@ -110,18 +106,7 @@ def change_flags(
     *, label: str, set_flags: dict[str, tuple[str, ...]], remove_flags: tuple[str, ...] = ()
 ) -> LaunchChange:
     """A change of flags; other spellings of a flag that is set or removed go too, so that none of them stays behind."""
-    aliases: set[str] = set()
-    for word in (*set_flags, *remove_flags):
-        flag = find_flag(word)
-        if flag is not None:
-            aliases.update(flag.spellings)
-    removed = (aliases | set(remove_flags)) - set(set_flags)
-    return LaunchChange(
-        label=label,
-        set_flags=dict(set_flags),
-        remove_flags=tuple(sorted(removed)),
-        switches=_switches({*removed, *set_flags}),
-    )
+    return flags_changed(find_flag, label=label, set_flags=set_flags, remove_flags=remove_flags)
 
 
 def effective_spec(view: ServerView, change: LaunchChange) -> SpecSetting | None:

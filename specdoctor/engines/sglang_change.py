@@ -9,6 +9,7 @@ from specdoctor.core.launch import LaunchChange, apply_change
 from specdoctor.core.redact import redact_argv
 from specdoctor.core.server import ServerView, SpecSetting
 from specdoctor.engines.argument_values import as_text
+from specdoctor.engines.flag_changes import flags_changed, switches_among
 from specdoctor.engines.sglang_args import Asked, flags_start, is_speculative, read_flags, read_launch
 from specdoctor.engines.sglang_effect import normal_algorithm, predict
 from specdoctor.engines.sglang_flags import find_flag, flag_for
@@ -29,11 +30,6 @@ def _typed(view: ServerView) -> Asked:
 def _typed_spellings(typed: Asked, keys: Iterable[str]) -> set[str]:
     """The words on the command line that set any of these arguments, abbreviations and aliases included."""
     return {typed.words[key][0] for key in keys if key in typed.words}
-
-
-def _switches(spellings: Iterable[str]) -> tuple[str, ...]:
-    found = {word: find_flag(word) for word in spellings}
-    return tuple(sorted(word for word, flag in found.items() if flag is not None and flag.kind == "switch"))
 
 
 def _kept_limit(view: ServerView, typed: Asked) -> dict[str, tuple[str, ...]]:
@@ -84,7 +80,7 @@ def change_spec(view: ServerView, setting: SpecSetting, *, label: str) -> Launch
         label=label,
         set_flags=set_flags,
         remove_flags=tuple(sorted(removed)),
-        switches=_switches({*removed, *set_flags}),
+        switches=switches_among({*removed, *set_flags}, find_flag),
     )
 
 
@@ -102,7 +98,7 @@ def _without_speculation(view: ServerView, typed: Asked, label: str) -> LaunchCh
         label=label,
         set_flags=_kept_limit(view, typed) if view.spec is None or view.spec.on else {},
         remove_flags=tuple(sorted(removed)),
-        switches=_switches(removed),
+        switches=switches_among(removed, find_flag),
     )
 
 
@@ -110,18 +106,7 @@ def change_flags(
     *, label: str, set_flags: dict[str, tuple[str, ...]], remove_flags: tuple[str, ...] = ()
 ) -> LaunchChange:
     """A change of flags; other spellings of a flag that is set or removed go too, so that none of them stays behind."""
-    aliases: set[str] = set()
-    for word in (*set_flags, *remove_flags):
-        flag = find_flag(word)
-        if flag is not None:
-            aliases.update(flag.spellings)
-    removed = (aliases | set(remove_flags)) - set(set_flags)
-    return LaunchChange(
-        label=label,
-        set_flags=dict(set_flags),
-        remove_flags=tuple(sorted(removed)),
-        switches=_switches({*removed, *set_flags}),
-    )
+    return flags_changed(find_flag, label=label, set_flags=set_flags, remove_flags=remove_flags)
 
 
 def changed_asked(view: ServerView, change: LaunchChange) -> dict[str, str]:
