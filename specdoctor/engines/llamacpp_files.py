@@ -15,13 +15,14 @@ from specdoctor.core.launch import opens_flag
 from specdoctor.core.launch_text import Command, commands_in
 from specdoctor.core.redact import redact_argv
 from specdoctor.core.server import LogReading, ServerView, Source
+from specdoctor.engines.live_servers import State
 from specdoctor.engines.llamacpp_args import Asked, program_of, read_launch
 from specdoctor.engines.llamacpp_counters import counts_between, lifetime_counts
 from specdoctor.engines.llamacpp_effect import given_draft, types_asked
 from specdoctor.engines.llamacpp_flags import find_flag
 from specdoctor.engines.llamacpp_in_force import Settings, parse_props, parse_slots, take_log, take_props, take_slots
 from specdoctor.engines.llamacpp_log import LlamaLog, is_llamacpp_log, read_whole
-from specdoctor.engines.llamacpp_view import Parts, State, build_view
+from specdoctor.engines.llamacpp_view import Parts, build_view
 
 _EARLIER = re.compile(r"before|baseline|\bbase\b|_base|start|old|prev|without|nospec|other")
 _LATER = re.compile(r"after|end|final|now")

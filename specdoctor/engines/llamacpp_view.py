@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Literal
 
 from pydantic import JsonValue
 
 from specdoctor.core.draft_counts import DraftCounts
 from specdoctor.core.server import Keeper, LogReading, Rewrite, ServerRef, ServerView, Source, SpecSetting, Surroundings
+from specdoctor.engines.live_servers import State
 from specdoctor.engines.llamacpp_args import Asked
 from specdoctor.engines.llamacpp_effect import DRAFT, Build, Era, asked_setting, era_of, given_draft, predict
 from specdoctor.engines.llamacpp_in_force import Settings, setting_in_force
@@ -17,7 +17,6 @@ from specdoctor.engines.llamacpp_rewrites import Comparison, rewrites
 from specdoctor.engines.llamacpp_version import NEW_FIRST, OLD_LAST, build_number
 
 NAME = "llamacpp"
-State = Literal["running", "starting", "down"]
 ENOUGH_TOKENS = 100
 """Generated tokens after which a draft model that proposed nothing is taken to be unused: without a threshold it
 proposes something at every step (heuristic)."""

@@ -13,12 +13,13 @@ from pydantic import JsonValue
 from specdoctor.core.redact import redact_argv
 from specdoctor.core.server import LogReading, ServerView, Source
 from specdoctor.engines.argument_values import same_value
+from specdoctor.engines.live_servers import State
 from specdoctor.engines.sglang_args import Asked, flags_start, read_flags
 from specdoctor.engines.sglang_in_force import Settings, from_log, from_server_info, parse_server_info
 from specdoctor.engines.sglang_live import is_sglang_log
 from specdoctor.engines.sglang_log import READY, read_log
 from specdoctor.engines.sglang_script import LaunchLine, launch_lines, source_of
-from specdoctor.engines.sglang_view import KnownVersion, Parts, State, build_view
+from specdoctor.engines.sglang_view import KnownVersion, Parts, build_view
 from specdoctor.engines.versions import parse_range, parse_version
 
 _LOG_MARKS = ("server_args=", "Decode batch", READY, "Load weight end", "sglang/srt/", "sglang/launch_server.py")

@@ -3,53 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import PurePosixPath
 
 from pydantic import JsonValue
 
 from specdoctor.core.facts import Facts, HttpReply, LogFacts, ProcessFacts
 from specdoctor.core.server import Keeper, LogReading, ServerRef, ServerView, Source
+from specdoctor.engines.live_servers import asks_for_key, config_text, port_of, servers_shown, state_of
 from specdoctor.engines.process_facts import (
     config_of,
     is_of_another_run,
-    launchers,
     log_of,
     package_doubts,
     packages_of,
     tree,
 )
-from specdoctor.engines.sglang_args import Asked, is_launch, read_launch
+from specdoctor.engines.sglang_args import is_launch, read_launch
 from specdoctor.engines.sglang_in_force import Settings, from_log, from_server_info, parse_server_info
 from specdoctor.engines.sglang_log import read_log
 from specdoctor.engines.sglang_traits import traits_of
-from specdoctor.engines.sglang_view import KnownVersion, Parts, State, build_view
+from specdoctor.engines.sglang_view import KnownVersion, Parts, build_view
 from specdoctor.engines.versions import parse_version
 from specdoctor.keepers.surroundings import surroundings_of
 from specdoctor.keepers.table import keeper_of
 
 _INFO_PATHS = ("/server_info", "/get_server_info")
 _PACKAGES = ("sglang", "sgl-kernel", "sglang-kernel")
-_UNAUTHORISED = (401, 403)
-
-
-def _config_text(facts: Facts, process: ProcessFacts, asked: Asked) -> tuple[str | None, bool]:
-    """Text of the --config file, and whether nothing is missing (there is none, or it was read)."""
-    name = asked.values.get("config")
-    if name is None:
-        return None, True
-    for path in (name, str(PurePosixPath(process.cwd or "/") / name)):
-        if path in facts.files and facts.files[path].text is not None:
-            return facts.files[path].text, True
-    return None, False
-
-
-def _port(facts: Facts, asked: Asked, pids: frozenset[int]) -> int:
-    """The HTTP port: as asked if the tree listens there (or its sockets are not readable), else one that answers."""
-    listening = {port for p in facts.processes if p.pid in pids for port in p.listen_ports}
-    if not listening or asked.port in listening:
-        return asked.port
-    answering = sorted(port for port in listening if str(port) in facts.http)
-    return answering[0] if answering else asked.port
 
 
 def _reply(replies: Mapping[str, HttpReply]) -> tuple[dict[str, JsonValue], str] | None:
@@ -60,17 +38,6 @@ def _reply(replies: Mapping[str, HttpReply]) -> tuple[dict[str, JsonValue], str]
             if info is not None:
                 return info, path
     return None
-
-
-def _state(replies: Mapping[str, HttpReply], log: LogReading | None, *, blind: bool) -> State:
-    statuses = [reply.status for reply in replies.values() if reply.status is not None]
-    if any(status < 500 for status in statuses):
-        return "running"
-    if log is not None and (log.shutdown_line is not None or log.failure is not None):
-        return "down"
-    if log is None and blind:
-        return "running"  # nothing could be asked: what is there is taken for what it looks like
-    return "running" if log is not None and log.ready_line is not None else "starting"
 
 
 def _version(
@@ -100,10 +67,10 @@ def _version(
 
 def _live_view(facts: Facts, process: ProcessFacts) -> tuple[ServerView, LogFacts | None]:
     first = read_launch(process.argv)
-    config, complete = _config_text(facts, process, first)
+    config, complete = config_text(facts, process, first.values.get("config"))
     asked = read_launch(process.argv, config_text=config)
     pids = tree(facts, process.pid)
-    port = _port(facts, asked, pids)
+    port = port_of(facts, asked.port, pids)
     replies = facts.http.get(str(port), {})
     log = log_of(facts, process, pids)
     older = log is not None and is_of_another_run(log, process, pids)
@@ -128,7 +95,7 @@ def _live_view(facts: Facts, process: ProcessFacts) -> tuple[ServerView, LogFact
 
     traits = traits_of(asked.values)
     parts = Parts(
-        state=_state(replies, reading, blind=not facts.host.runs_programs),
+        state=state_of(replies, reading, blind=not facts.host.runs_programs),
         asked=asked,
         asked_source=Source(where=where),
         cite_asked=cite,
@@ -143,7 +110,7 @@ def _live_view(facts: Facts, process: ProcessFacts) -> tuple[ServerView, LogFact
         started_at=process.started_at,
         keeper=keeper_of(facts, process, traits, port=port),
         surroundings=surroundings_of(facts, process, traits),
-        needs_api_key=info is None and any(reply.status in _UNAUTHORISED for reply in replies.values()),
+        needs_api_key=info is None and asks_for_key(replies),
         target_config=config_of(facts, model, process.cwd),
         draft_config=config_of(facts, draft, process.cwd),
     )
@@ -183,18 +150,4 @@ def _dead_view(facts: Facts, log: LogFacts) -> ServerView | None:
 
 def servers_in(facts: Facts) -> tuple[ServerView, ...]:
     """Every SGLang server that the facts show: first the living, then logs whose process is gone."""
-    views: list[ServerView] = []
-    used: set[str] = set()
-    for process in launchers(facts, is_launch):
-        view, log = _live_view(facts, process)
-        views.append(view)
-        if log is not None:
-            used.add(log.path)
-    alive = {p.pid for p in facts.processes}
-    for log in facts.logs:
-        if log.path in used or log.error is not None or log.pid in alive:
-            continue
-        dead = _dead_view(facts, log)
-        if dead is not None:
-            views.append(dead)
-    return tuple(views)
+    return servers_shown(facts, is_launch, _live_view, _dead_view)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Literal
 
 from pydantic import JsonValue
 
@@ -20,6 +19,7 @@ from specdoctor.core.server import (
     Surroundings,
 )
 from specdoctor.engines.argument_values import as_text
+from specdoctor.engines.live_servers import State
 from specdoctor.engines.sglang_args import Asked
 from specdoctor.engines.sglang_effect import asked_setting, predict, setting_from
 from specdoctor.engines.sglang_in_force import Settings, lifetime_accept_length
@@ -29,7 +29,6 @@ from specdoctor.engines.sglang_rules import ALGORITHM
 from specdoctor.engines.versions import VersionRange, parse_range, parse_version, range_of
 
 NAME = "sglang"
-State = Literal["running", "starting", "down"]
 
 
 @dataclass(frozen=True)

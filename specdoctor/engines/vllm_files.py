@@ -12,13 +12,14 @@ from pydantic import JsonValue
 
 from specdoctor.core.redact import redact_argv
 from specdoctor.core.server import LogReading, ServerView, Source
+from specdoctor.engines.live_servers import State
 from specdoctor.engines.shell_commands import ShellCommand, commands_in
 from specdoctor.engines.versions import parse_version
 from specdoctor.engines.vllm_args import METHOD, MODEL, TOKENS, Asked, flags_start, read_driver, read_launch
 from specdoctor.engines.vllm_config import ServerInfo, parse_server_info
 from specdoctor.engines.vllm_counters import lifetime_counts
 from specdoctor.engines.vllm_log import read_log
-from specdoctor.engines.vllm_view import KnownVersion, Parts, Settings, State, build_view, settings_of_log
+from specdoctor.engines.vllm_view import KnownVersion, Parts, Settings, build_view, settings_of_log
 
 _LOG_MARKS = ("LLM engine (v", "Avg generation throughput", "SpecDecoding metrics", "non-default args: ",
               "vLLM API server version", "(EngineCore", "(APIServer pid=", "vllm/v1/", "vllm/engine/")  # fmt: skip

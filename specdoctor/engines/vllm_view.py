@@ -6,13 +6,13 @@ import json
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Literal
 
 from pydantic import JsonValue
 
 from specdoctor.core.draft_counts import DraftCounts
 from specdoctor.core.server import Keeper, LogReading, Rewrite, ServerRef, ServerView, Source, SpecSetting, Surroundings
 from specdoctor.engines.argument_values import as_text
+from specdoctor.engines.live_servers import State
 from specdoctor.engines.versions import VersionRange, parse_range, parse_version, range_of
 from specdoctor.engines.vllm_args import MODEL, SPEC, Asked, asked_of_dict
 from specdoctor.engines.vllm_config import ServerInfo
@@ -22,7 +22,6 @@ from specdoctor.engines.vllm_rewrites import Case, rewrites
 NAME = "vllm"
 READ_VERSIONS = parse_range(">=0.8.5,<0.33.1")
 """The releases whose source the rules come from."""
-State = Literal["running", "starting", "down"]
 _MAX_QUOTE = 200
 
 
