@@ -23,7 +23,10 @@ def dumps_of(material: Material) -> list[Counters]:
 def counted_over(ordered: list[Counters]) -> DraftCounts | None:
     """What was counted between the first and the last of these dumps; by a single one, since the server started."""
     whole = _counts(ordered[-1])
-    return _less(whole, _counts(ordered[0])) if whole is not None and len(ordered) > 1 else whole
+    start = _counts(ordered[0]) if len(ordered) > 1 else None
+    if whole is None or start is None:
+        return whole
+    return whole.minus(start) or whole  # a counter that went back is of another start: all of it counts
 
 
 def _tokens(dump: Counters) -> float:
@@ -42,11 +45,11 @@ def _counts(dump: Counters) -> DraftCounts | None:
     for prefix in _COUNTED:
         drafted = _sum(dump, f"{prefix}draft_tokens_total")
         if drafted is not None:
-            return DraftCounts(
-                drafts=int(_sum(dump, f"{prefix}drafts_total") or 0),
-                drafted=int(drafted),
-                accepted=int(_sum(dump, f"{prefix}accepted_tokens_total") or 0),
-                by_position=_by_position(dump, f"{prefix}accepted_tokens_per_pos_total"),
+            return DraftCounts.of_totals(
+                drafts=_sum(dump, f"{prefix}drafts_total") or 0,
+                drafted=drafted,
+                accepted=_sum(dump, f"{prefix}accepted_tokens_total") or 0,
+                positions=_by_position(dump, f"{prefix}accepted_tokens_per_pos_total"),
             )
     for drafted_name, accepted_name in (_LLAMA[:2], _LLAMA[2:]):
         drafted = _sum(dump, drafted_name)
@@ -60,26 +63,13 @@ def _counts(dump: Counters) -> DraftCounts | None:
     return None
 
 
-def _by_position(dump: Counters, name: str) -> tuple[float, ...]:
+def _by_position(dump: Counters, name: str) -> dict[int, float]:
     positions: dict[int, float] = {}
     for key, value in dump.samples.items():
         match = _POSITION.search(key)
         if match is not None and key.partition("{")[0] == name:
             positions[int(match[1])] = positions.get(int(match[1]), 0.0) + value
-    return tuple(positions[i] for i in sorted(positions))
-
-
-def _less(whole: DraftCounts, start: DraftCounts | None) -> DraftCounts:
-    """What was added since `start`; a counter that went back is of another start: all of it counts."""
-    if start is None or start.drafted > whole.drafted or start.accepted > whole.accepted:
-        return whole
-    positions = [*start.by_position, *([0.0] * len(whole.by_position))]
-    return DraftCounts(
-        drafts=whole.drafts - start.drafts if whole.drafts is not None and start.drafts is not None else None,
-        drafted=whole.drafted - start.drafted,
-        accepted=whole.accepted - start.accepted,
-        by_position=tuple(a - b for a, b in zip(whole.by_position, positions, strict=False)),
-    )
+    return positions
 
 
 def counts_by_position(scene: Scene) -> tuple[DraftCounts, Source] | None:

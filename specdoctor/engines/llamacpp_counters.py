@@ -31,29 +31,18 @@ def lifetime_counts(text: str) -> DraftCounts | None:
             totals[match["name"]] = value
     if DRAFTS not in totals:
         return None
-    longest = max(positions, default=-1) + 1
-    return DraftCounts(
-        drafts=int(totals[DRAFTS]),
-        drafted=int(totals.get(DRAFTED, 0)),
-        accepted=int(totals.get(ACCEPTED, 0)),
-        by_position=tuple(positions.get(i, 0.0) for i in range(min(longest, 1024))),
+    return DraftCounts.of_totals(
+        drafts=totals[DRAFTS],
+        drafted=totals.get(DRAFTED, 0),
+        accepted=totals.get(ACCEPTED, 0),
+        positions=positions,
     )
 
 
 def counts_between(before: str, after: str) -> DraftCounts | None:
     """Counts of the time between two dumps; None where one lacks them or the server restarted in between."""
     first, last = lifetime_counts(before), lifetime_counts(after)
-    if first is None or last is None or first.drafts is None or last.drafts is None:
-        return None
-    if last.drafts < first.drafts or last.drafted < first.drafted or last.accepted < first.accepted:
-        return None
-    known = (*first.by_position, *[0.0] * max(0, len(last.by_position) - len(first.by_position)))
-    return DraftCounts(
-        drafts=last.drafts - first.drafts,
-        drafted=last.drafted - first.drafted,
-        accepted=last.accepted - first.accepted,
-        by_position=tuple(b - a for a, b in zip(known, last.by_position, strict=False)),
-    )
+    return last.minus(first) if first is not None and last is not None else None
 
 
 def counts_of_timings(timings: Mapping[str, JsonValue]) -> DraftCounts | None:

@@ -36,12 +36,11 @@ def read_counters(text: str) -> DraftCounts | None:
             sums[match["name"]] = sums.get(match["name"], 0.0) + value
     if not {"draft_tokens", "accepted_tokens"} <= set(sums):
         return None
-    longest = max(positions, default=-1) + 1
-    return DraftCounts(
-        drafts=int(sums["drafts"]) if "drafts" in sums else None,
-        drafted=int(sums["draft_tokens"]),
-        accepted=int(sums["accepted_tokens"]),
-        by_position=tuple(positions.get(n, 0.0) for n in range(longest)),
+    return DraftCounts.of_totals(
+        drafts=sums.get("drafts"),
+        drafted=sums["draft_tokens"],
+        accepted=sums["accepted_tokens"],
+        positions=positions,
     )
 
 
