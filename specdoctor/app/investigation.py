@@ -9,7 +9,7 @@ from pydantic import TypeAdapter
 
 from specdoctor import __version__
 from specdoctor.analysis.symptom import read_symptom
-from specdoctor.app import graph, guarding, returned, steps, verdict, verdict_lines
+from specdoctor.app import attending, graph, guarding, returned, steps, verdict, verdict_lines
 from specdoctor.app.actions import carry_out, restore_order
 from specdoctor.app.by_hand import awaited
 from specdoctor.app.run import Run
@@ -68,6 +68,7 @@ def _take_up(run: Run) -> None:
         for started in [a.started for a in ledger.unsettled()]:
             _finish(run, started)
         guarding.take_note(run)
+    attending.hold(run)
     for started in [a.started for a in ledger.open_actions()]:
         if started.what == "bench" and not _measurable(run, started):
             why = "the launch that it measured does not run any more"
@@ -98,10 +99,10 @@ def investigate(run: Run, *, checkpoints: Path | None) -> int:
     then the run stays resumable and says so. Raises nothing that it can turn into an ended run.
     """
     try:
-        _take_up(run)
         if run.ledger.pause is not None and run.ledger.paused and not run.desk.attended:
             put_back(run, why="paused")
             return _end(run, EXIT_APPROVAL, f"paused by {run.ledger.pause.by}; go on at a terminal: {going_on(run)}")
+        _take_up(run)
         if run.ledger.resumes and run.scene is not None and awaited(run):
             carry_out(run, Recognise(why="has somebody started what was left to be started by hand?"))
         finished = graph.drive(run, checkpoints=checkpoints)
