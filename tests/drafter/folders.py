@@ -11,6 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from tests.gguf_bytes import gguf_text, gguf_value
+
 HIDDEN, VOCAB, DRAFTED, LAYERS = 8, 32, 16, 12
 TARGET_IDS = [2 * i for i in range(DRAFTED)]
 SIZES = {"BF16": 2, "F32": 4, "I64": 8, "BOOL": 1, "F8_E4M3": 1}
@@ -126,37 +128,15 @@ def gguf_bytes(metadata: Mapping[str, Any], tensors: Tensors, *, align: int = 32
     types = {"F32": 0, "F16": 1, "I64": 27, "BF16": 30}
     out = b"GGUF" + struct.pack("<IQQ", 3, len(tensors), len(metadata))
     for key, value in metadata.items():
-        out += _gguf_text(key) + _gguf_value(value)
+        out += gguf_text(key) + gguf_value(value)
     data, infos = b"", b""
     for name, (dtype, shape, raw) in tensors.items():
         data += b"\0" * (-len(data) % align)
         dims = struct.pack(f"<I{len(shape)}Q", len(shape), *reversed(shape))
-        infos += _gguf_text(name) + dims + struct.pack("<IQ", types[dtype], len(data))
+        infos += gguf_text(name) + dims + struct.pack("<IQ", types[dtype], len(data))
         data += raw
     head = out + infos
     return head + b"\0" * (-len(head) % align) + data
-
-
-def _gguf_text(text: str) -> bytes:
-    raw = text.encode()
-    return struct.pack("<Q", len(raw)) + raw
-
-
-def _gguf_value(value: Any) -> bytes:
-    match value:
-        case bool():
-            return struct.pack("<I?", 7, value)
-        case int():
-            return struct.pack("<II", 4, value)
-        case float():
-            return struct.pack("<If", 6, value)
-        case str():
-            return struct.pack("<I", 8) + _gguf_text(value)
-        case [str(), *_]:
-            return struct.pack("<IIQ", 9, 8, len(value)) + b"".join(map(_gguf_text, value))
-        case list():
-            return struct.pack(f"<IIQ{len(value)}I", 9, 4, len(value), *value)
-    raise TypeError(value)
 
 
 GGUF_NAMES = {

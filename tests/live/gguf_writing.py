@@ -10,42 +10,22 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tests.gguf_bytes import gguf_text, gguf_value
+
 ALIGN = 32
 _TYPES = {"float32": 0, "float16": 1, "int64": 27}
 Arrays = Mapping[str, NDArray[Any]]
-
-
-def _text(text: str) -> bytes:
-    raw = text.encode()
-    return struct.pack("<Q", len(raw)) + raw
-
-
-def _value(value: Any) -> bytes:
-    match value:
-        case bool():
-            return struct.pack("<I?", 7, value)
-        case int():
-            return struct.pack("<II", 4, value)
-        case float():
-            return struct.pack("<If", 6, value)
-        case str():
-            return struct.pack("<I", 8) + _text(value)
-        case [str(), *_]:
-            return struct.pack("<IIQ", 9, 8, len(value)) + b"".join(map(_text, value))
-        case list():
-            return struct.pack(f"<IIQ{len(value)}i", 9, 5, len(value), *value)
-    raise TypeError(f"no GGUF value: {value!r}")
 
 
 def write_gguf(path: Path, metadata: Mapping[str, Any], tensors: Arrays) -> None:
     """One file; shapes are outermost first here and innermost first in the file."""
     head = b"GGUF" + struct.pack("<IQQ", 3, len(tensors), len(metadata))
     for key, value in metadata.items():
-        head += _text(key) + _value(value)
+        head += gguf_text(key) + gguf_value(value, signed=True)
     at = 0
     for name, array in tensors.items():
         dims = struct.pack(f"<I{array.ndim}Q", array.ndim, *reversed(array.shape))
-        head += _text(name) + dims + struct.pack("<IQ", _TYPES[str(array.dtype)], at)
+        head += gguf_text(name) + dims + struct.pack("<IQ", _TYPES[str(array.dtype)], at)
         at += (array.nbytes + ALIGN - 1) // ALIGN * ALIGN
     with path.open("wb") as stream:
         stream.write(head + b"\0" * (-len(head) % ALIGN))
