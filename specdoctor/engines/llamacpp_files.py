@@ -15,6 +15,7 @@ from specdoctor.core.launch import opens_flag
 from specdoctor.core.launch_text import Command, commands_in
 from specdoctor.core.redact import redact_argv
 from specdoctor.core.server import LogReading, ServerView, Source
+from specdoctor.engines.given_files import preference
 from specdoctor.engines.live_servers import State
 from specdoctor.engines.llamacpp_args import Asked, program_of, read_launch
 from specdoctor.engines.llamacpp_counters import counts_between, lifetime_counts
@@ -24,8 +25,6 @@ from specdoctor.engines.llamacpp_in_force import Settings, parse_props, parse_sl
 from specdoctor.engines.llamacpp_log import LlamaLog, is_llamacpp_log, read_whole
 from specdoctor.engines.llamacpp_view import Parts, build_view
 
-_EARLIER = re.compile(r"before|baseline|\bbase\b|_base|start|old|prev|without|nospec|other")
-_LATER = re.compile(r"after|end|final|now")
 _MARKS = (".gguf", "llama-", "llama_cpp", "llama serve", "llama.cpp")
 
 
@@ -36,12 +35,6 @@ class _Launch:
     command: Command
     words: tuple[str, ...]
     asked: Asked
-
-
-def _preference(name: str) -> tuple[int, int, str]:
-    """Files about the present come before those about the past or about something else; then by name."""
-    stem = PurePosixPath(name).stem.lower()
-    return (1 if _EARLIER.search(stem) else 0, 0 if _LATER.search(stem) else 1, name)
 
 
 def _is_json(text: str) -> bool:
@@ -55,7 +48,7 @@ def _logs(texts: Mapping[str, str]) -> list[tuple[str, LlamaLog]]:
         for name, text in texts.items()
         if not _is_json(text) and is_llamacpp_log(text)
     ]
-    return sorted(found, key=lambda item: (not item[0].endswith(".log"), *_preference(item[0]), -item[1].reading.lines))
+    return sorted(found, key=lambda item: (not item[0].endswith(".log"), *preference(item[0]), -item[1].reading.lines))
 
 
 def _launches(texts: Mapping[str, str], skipped: set[str]) -> list[_Launch]:
@@ -113,10 +106,10 @@ def _state(log: LogReading | None) -> State:
 def _counts(texts: Mapping[str, str]) -> DraftCounts | None:
     """The server's own counters: the difference of two dumps, else the totals of one."""
     dumps = [name for name, text in texts.items() if "llamacpp:" in text and lifetime_counts(text) is not None]
-    ordered = sorted(dumps, key=_preference)
+    ordered = sorted(dumps, key=preference)
     if not ordered:
         return None
-    if len(ordered) == 2 and _preference(ordered[1])[0] == 1:
+    if len(ordered) == 2 and preference(ordered[1])[0] == 1:
         between = counts_between(texts[ordered[1]], texts[ordered[0]])
         if between is not None:
             return between
@@ -127,7 +120,7 @@ def _configs(texts: Mapping[str, str]) -> tuple[dict[str, JsonValue] | None, dic
     """The target's and the drafter's configuration, where files beside the GGUF ones hold them."""
     target: dict[str, JsonValue] | None = None
     draft: dict[str, JsonValue] | None = None
-    for name in sorted(texts, key=lambda n: (_preference(n), len(n))):
+    for name in sorted(texts, key=lambda n: (preference(n), len(n))):
         text = texts[name]
         if text.lstrip()[:1] != "{" or not ('"architectures"' in text or '"general.architecture"' in text):
             continue
@@ -163,14 +156,14 @@ def _cite(launch: _Launch, key: str) -> Source | None:
 def _settings(texts: Mapping[str, str], log: LlamaLog | None) -> tuple[Settings, bool]:
     """What answers and log show in force, and whether any file is an answer of this engine."""
     settings, answered = Settings(), False
-    for name in sorted(texts, key=_preference):
+    for name in sorted(texts, key=preference):
         slots = parse_slots(texts[name])
         if slots is not None:
             take_slots(settings, slots, name)
             answered = True
     if log is not None:
         take_log(settings, log)
-    for name in sorted(texts, key=_preference):
+    for name in sorted(texts, key=preference):
         props = parse_props(texts[name])
         if props is not None:
             take_props(settings, props, name)

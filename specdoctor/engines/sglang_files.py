@@ -13,13 +13,15 @@ from pydantic import JsonValue
 from specdoctor.core.redact import redact_argv
 from specdoctor.core.server import LogReading, ServerView, Source
 from specdoctor.engines.argument_values import same_value
+from specdoctor.engines.given_files import GivenLog, preference
+from specdoctor.engines.known_version import KnownVersion
 from specdoctor.engines.live_servers import State
 from specdoctor.engines.sglang_args import Asked, flags_start, read_flags
 from specdoctor.engines.sglang_in_force import Settings, from_log, from_server_info, parse_server_info
 from specdoctor.engines.sglang_live import is_sglang_log
 from specdoctor.engines.sglang_log import READY, read_log
 from specdoctor.engines.sglang_script import LaunchLine, launch_lines, source_of
-from specdoctor.engines.sglang_view import KnownVersion, Parts, build_view
+from specdoctor.engines.sglang_view import Parts, build_view
 from specdoctor.engines.versions import parse_range, parse_version
 
 _LOG_MARKS = ("server_args=", "Decode batch", READY, "Load weight end", "sglang/srt/", "sglang/launch_server.py")
@@ -28,8 +30,6 @@ _STATED = re.compile(
     r"(?P<version>\d+\.\d+\.\d+(?:\.?(?:post|dev|rc)\d+)*(?:\+[\w.]+)?)(?![\w])",
     re.IGNORECASE,
 )
-_EARLIER = re.compile(r"before|baseline|\bbase\b|_base|start|old|prev|without|nospec|other")
-_LATER = re.compile(r"after|end|final|now")
 _SPEC_KEYS = (
     "speculative_algorithm",
     "speculative_num_steps",
@@ -42,27 +42,14 @@ _MAX_STATED = 400_000
 
 
 @dataclass(frozen=True)
-class _Log:
-    name: str
-    text: str
-    reading: LogReading
-
-
-@dataclass(frozen=True)
 class _Launch:
     name: str
     text: str
     line: LaunchLine
 
 
-def _preference(name: str) -> tuple[int, int, str]:
-    """Files about the present come before those about the past or about something else; then by name."""
-    stem = PurePosixPath(name).stem.lower()
-    return (1 if _EARLIER.search(stem) else 0, 0 if _LATER.search(stem) else 1, name)
-
-
-def _logs(texts: Mapping[str, str]) -> list[_Log]:
-    found: list[_Log] = []
+def _logs(texts: Mapping[str, str]) -> list[GivenLog]:
+    found: list[GivenLog] = []
     for name, text in texts.items():
         if (text.lstrip()[:1] == "{" and not text.lstrip().startswith('{"log":')) or not any(
             m in text for m in _LOG_MARKS
@@ -70,16 +57,16 @@ def _logs(texts: Mapping[str, str]) -> list[_Log]:
             continue
         reading = read_log(text, where=name)
         if is_sglang_log(reading, text):
-            found.append(_Log(name, text, reading))
-    return sorted(found, key=lambda log: (not log.name.endswith(".log"), *_preference(log.name), -log.reading.lines))
+            found.append(GivenLog(name, text, reading))
+    return sorted(found, key=lambda log: (not log.name.endswith(".log"), *preference(log.name), -log.reading.lines))
 
 
 def _infos(texts: Mapping[str, str]) -> list[tuple[str, dict[str, JsonValue]]]:
     found = [(name, parse_server_info(text)) for name, text in texts.items() if text.lstrip()[:1] == "{"]
-    return sorted(((n, info) for n, info in found if info is not None), key=lambda item: _preference(item[0]))
+    return sorted(((n, info) for n, info in found if info is not None), key=lambda item: preference(item[0]))
 
 
-def _launches(texts: Mapping[str, str], logs: list[_Log]) -> list[_Launch]:
+def _launches(texts: Mapping[str, str], logs: list[GivenLog]) -> list[_Launch]:
     skipped = {log.name for log in logs}
     return [
         _Launch(name, text, line)
@@ -107,7 +94,7 @@ def _same_server(info: Mapping[str, JsonValue], values: Mapping[str, JsonValue])
 
 
 def _choose_info(
-    infos: list[tuple[str, dict[str, JsonValue]]], log: _Log | None
+    infos: list[tuple[str, dict[str, JsonValue]]], log: GivenLog | None
 ) -> tuple[str, dict[str, JsonValue]] | None:
     if not infos:
         return None
@@ -192,7 +179,7 @@ def _configs(texts: Mapping[str, str]) -> tuple[dict[str, JsonValue] | None, dic
     """The target's and the draft's config.json: by folder or file name, else by what the draft's class shows."""
     target: dict[str, JsonValue] | None = None
     draft: dict[str, JsonValue] | None = None
-    for name in sorted(texts, key=lambda n: (_preference(n), len(n))):
+    for name in sorted(texts, key=lambda n: (preference(n), len(n))):
         text = texts[name]
         if text.lstrip()[:1] != "{" or not ('"architectures"' in text or '"model_type"' in text):
             continue
@@ -237,7 +224,7 @@ def view_from_files(texts: Mapping[str, str]) -> ServerView | None:
     if log is None and info is None and launch is None:
         return None
     if log is not None and launch is not None:
-        log = _Log(log.name, log.text, read_log(log.text, where=log.name, argv=launch.line.argv))
+        log = GivenLog(log.name, log.text, read_log(log.text, where=log.name, argv=launch.line.argv))
     reading = log.reading if log is not None else None
     asked = launch.line.asked if launch is not None else None
     argv = redact_argv(launch.line.argv) if launch is not None else ()

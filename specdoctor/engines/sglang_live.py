@@ -8,6 +8,7 @@ from pydantic import JsonValue
 
 from specdoctor.core.facts import Facts, HttpReply, LogFacts, ProcessFacts
 from specdoctor.core.server import Keeper, LogReading, ServerRef, ServerView, Source
+from specdoctor.engines.known_version import KnownVersion
 from specdoctor.engines.live_servers import asks_for_key, config_text, port_of, servers_shown, state_of
 from specdoctor.engines.process_facts import (
     config_of,
@@ -21,7 +22,7 @@ from specdoctor.engines.sglang_args import is_launch, read_launch
 from specdoctor.engines.sglang_in_force import Settings, from_log, from_server_info, parse_server_info
 from specdoctor.engines.sglang_log import read_log
 from specdoctor.engines.sglang_traits import traits_of
-from specdoctor.engines.sglang_view import KnownVersion, Parts, build_view
+from specdoctor.engines.sglang_view import Parts, build_view
 from specdoctor.engines.versions import parse_version
 from specdoctor.keepers.surroundings import surroundings_of
 from specdoctor.keepers.table import keeper_of

@@ -19,6 +19,7 @@ from specdoctor.core.server import (
     Surroundings,
 )
 from specdoctor.engines.argument_values import as_text
+from specdoctor.engines.known_version import KnownVersion
 from specdoctor.engines.live_servers import State
 from specdoctor.engines.sglang_args import Asked
 from specdoctor.engines.sglang_effect import asked_setting, predict, setting_from
@@ -29,15 +30,6 @@ from specdoctor.engines.sglang_rules import ALGORITHM
 from specdoctor.engines.versions import VersionRange, parse_range, parse_version, range_of
 
 NAME = "sglang"
-
-
-@dataclass(frozen=True)
-class KnownVersion:
-    """A version with its source; `doubts` say why behaviour may differ from that release."""
-
-    text: str | None = None
-    source: Source | None = None
-    doubts: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -52,7 +44,7 @@ class Parts:
     settings: Settings | None = None
     log: LogReading | None = None
     log_path: str | None = None
-    version: KnownVersion = KnownVersion()
+    version: KnownVersion = field(default_factory=KnownVersion)
     argv: tuple[str, ...] = ()
     env: Mapping[str, str] = field(default_factory=dict)
     ref: ServerRef | None = None

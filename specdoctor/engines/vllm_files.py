@@ -12,6 +12,8 @@ from pydantic import JsonValue
 
 from specdoctor.core.redact import redact_argv
 from specdoctor.core.server import LogReading, ServerView, Source
+from specdoctor.engines.given_files import EARLIER, GivenLog, preference
+from specdoctor.engines.known_version import KnownVersion
 from specdoctor.engines.live_servers import State
 from specdoctor.engines.shell_commands import ShellCommand, commands_in
 from specdoctor.engines.versions import parse_version
@@ -19,23 +21,15 @@ from specdoctor.engines.vllm_args import METHOD, MODEL, TOKENS, Asked, flags_sta
 from specdoctor.engines.vllm_config import ServerInfo, parse_server_info
 from specdoctor.engines.vllm_counters import lifetime_counts
 from specdoctor.engines.vllm_log import read_log
-from specdoctor.engines.vllm_view import KnownVersion, Parts, Settings, build_view, settings_of_log
+from specdoctor.engines.vllm_view import Parts, Settings, build_view, settings_of_log
 
 _LOG_MARKS = ("LLM engine (v", "Avg generation throughput", "SpecDecoding metrics", "non-default args: ",
               "vLLM API server version", "(EngineCore", "(APIServer pid=", "vllm/v1/", "vllm/engine/")  # fmt: skip
-_EARLIER = re.compile(r"before|baseline|\bbase\b|_base|start|old|prev|without|nospec|other|single|reference")
-_LATER = re.compile(r"after|end|final|now")
+_EARLIER = re.compile(EARLIER.pattern + r"|single|reference")
 _IMAGE_VERSION = re.compile(r"(?:vllm-openai|/vllm)[:@]v?(?P<version>\d+\.\d+\.\d+\w*)")
 _STATED = re.compile(r"\bvllm(?: version)?\s*(?:==|@|:|=)?\s*v?(?P<version>\d+\.\d+\.\d+\w*(?:\.\w+)*)", re.IGNORECASE)
 _STARTS = re.compile(r"vllm|spec_decode\.py")
 _MAX_NOTE = 400_000
-
-
-@dataclass(frozen=True)
-class _Log:
-    name: str
-    text: str
-    reading: LogReading
 
 
 @dataclass(frozen=True)
@@ -47,9 +41,7 @@ class _Launch:
 
 
 def _preference(name: str) -> tuple[int, int, str]:
-    """Files about the present come before those about the past or about something else; then by name."""
-    stem = PurePosixPath(name).stem.lower()
-    return (1 if _EARLIER.search(stem) else 0, 0 if _LATER.search(stem) else 1, name)
+    return preference(name, _EARLIER)
 
 
 def is_vllm_log(reading: LogReading) -> bool:
@@ -63,15 +55,15 @@ def is_vllm_log(reading: LogReading) -> bool:
     )
 
 
-def _logs(texts: Mapping[str, str]) -> list[_Log]:
-    found: list[_Log] = []
+def _logs(texts: Mapping[str, str]) -> list[GivenLog]:
+    found: list[GivenLog] = []
     for name, text in texts.items():
         is_object = text.lstrip()[:1] == "{" and not text.lstrip().startswith('{"log":')
         if is_object or not any(mark in text for mark in _LOG_MARKS):
             continue
         reading = read_log(text, where=name)
         if is_vllm_log(reading):
-            found.append(_Log(name, text, reading))
+            found.append(GivenLog(name, text, reading))
     return sorted(found, key=lambda log: (not log.name.endswith(".log"), *_preference(log.name), -log.reading.lines))
 
 
@@ -103,7 +95,7 @@ def _agreement(asked: Mapping[str, str], values: Mapping[str, JsonValue]) -> int
     return score
 
 
-def _values(log: _Log | None, info: tuple[str, ServerInfo] | None) -> dict[str, JsonValue]:
+def _values(log: GivenLog | None, info: tuple[str, ServerInfo] | None) -> dict[str, JsonValue]:
     if info is not None:
         return info[1].values
     if log is None:

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from specdoctor.core.draft_counts import DraftCounts
 from specdoctor.core.facts import Facts, HttpReply, LogFacts, ProcessFacts
 from specdoctor.core.server import Keeper, LaunchTraits, LogReading, ServerRef, ServerView, Source
+from specdoctor.engines.known_version import KnownVersion
 from specdoctor.engines.live_servers import asks_for_key, config_text, port_of, servers_shown, state_of
 from specdoctor.engines.process_facts import (
     config_of,
@@ -23,7 +24,7 @@ from specdoctor.engines.vllm_config import parse_server_info
 from specdoctor.engines.vllm_counters import read_counters
 from specdoctor.engines.vllm_files import is_vllm_log
 from specdoctor.engines.vllm_log import read_log
-from specdoctor.engines.vllm_view import KnownVersion, Parts, Settings, build_view, settings_of_log
+from specdoctor.engines.vllm_view import Parts, Settings, build_view, settings_of_log
 from specdoctor.keepers.surroundings import surroundings_of
 from specdoctor.keepers.table import keeper_of
 

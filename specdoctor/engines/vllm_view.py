@@ -12,6 +12,7 @@ from pydantic import JsonValue
 from specdoctor.core.draft_counts import DraftCounts
 from specdoctor.core.server import Keeper, LogReading, Rewrite, ServerRef, ServerView, Source, SpecSetting, Surroundings
 from specdoctor.engines.argument_values import as_text
+from specdoctor.engines.known_version import KnownVersion
 from specdoctor.engines.live_servers import State
 from specdoctor.engines.versions import VersionRange, parse_range, parse_version, range_of
 from specdoctor.engines.vllm_args import MODEL, SPEC, Asked, asked_of_dict
@@ -23,15 +24,6 @@ NAME = "vllm"
 READ_VERSIONS = parse_range(">=0.8.5,<0.33.1")
 """The releases whose source the rules come from."""
 _MAX_QUOTE = 200
-
-
-@dataclass(frozen=True)
-class KnownVersion:
-    """A version with its source; `doubts` say why behaviour may differ from that release."""
-
-    text: str | None = None
-    source: Source | None = None
-    doubts: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -89,7 +81,7 @@ class Parts:
     log: LogReading | None = None
     log_text: str = ""
     log_path: str | None = None
-    version: KnownVersion = KnownVersion()
+    version: KnownVersion = field(default_factory=KnownVersion)
     argv: tuple[str, ...] = ()
     env: Mapping[str, str] = field(default_factory=dict)
     ref: ServerRef | None = None
