@@ -18,6 +18,8 @@ _CLAUSE = re.compile(
     re.I,
 )
 _NUMBER = r"(?:about |around |roughly |only |~|≈)?(\d+(?:\.\d+)?)(?:\s*(?:-|\u2013|to)\s*(\d+(?:\.\d+)?))?"
+_SIGNED = re.compile(r"(?<![\w.,~])[-\u2212]\d+(?:[.,]\d+)*")
+_POWER = re.compile(r"(?<![\w.])\d+(?:\.\d+)?[eE][+-]?\d{1,6}\b")
 _SPEED = re.compile(_NUMBER + r"\s*(?:tok(?:ens?)?\s*/\s*s(?:ec(?:ond)?)?|tps\b|t/s\b|tok(?:ens)? per second)", re.I)
 _BARE_BASELINE = re.compile(r"\bbaseline\b[^0-9.;]{0,20}?(\d+(?:\.\d+)?)(?!\s*(?:ms|%|steps?|clients?))", re.I)
 _BARE_SPEED = re.compile(
@@ -282,8 +284,17 @@ def _halves(clause: str) -> list[tuple[str, Role]]:
     return [(p, _role(p)) for p in parts]
 
 
+def _written_out(power: re.Match[str]) -> str:
+    value = float(power.group(0))
+    return f"{value:.12g}" if 1e-3 < value < 1e9 else "?"
+
+
 def _plain_numbers(text: str) -> str:
-    """Thousands without their comma, a decimal comma before a unit as a point, "from A to B" as before and now."""
+    """Thousands without their comma, a decimal comma before a unit as a point, "from A to B" as before and now.
+
+    A number with a sign or beyond all measure is no figure.
+    """
+    text = _SIGNED.sub("?", _POWER.sub(_written_out, text))
     text = re.sub(r"(?<=\d),(?=\d{3}(?!\d))", "", text)
     text = re.sub(r"(?<=\d),(?=\d{1,2}\s*(?:tok|t/s|tps|ms)\b)", ".", text, flags=re.I)
     change = r"\bfrom\s+(\d+(?:\.\d+)?)\s*(?:tok\w*\s*/\s*s\w*)?\s+to\s+(\d+(?:\.\d+)?)\s*(?=tok|t/s|tps)"

@@ -34,7 +34,8 @@ def undid(run: Run, outcome: LaunchOutcome) -> LaunchOutcome:
     story = run.operations.state(run.id).guard
     if story is None or story.acted_at is None or story.acted_at == run.ledger.guard_acted_at:
         return outcome
-    why = f"it came up; then nobody was in touch for {story.quiet_s:.0f} s: the guard put the original back"
+    took_over = "put the original back" if story.phase == "restored" else "took over"
+    why = f"it came up; then nobody was in touch for {story.quiet_s:.0f} s: the guard {took_over}"
     return outcome.model_copy(update={"status": "undone", "server": None, "reason": why})
 
 

@@ -286,6 +286,10 @@ def _do_now(run: Run, recommendation: ev.Recommendation | None) -> str:
     lossy = run.ledger.by_key("symptom:answers")
     if lossy is not None and lossy.status is Status.SUPPORTED:
         return "until it is repaired, send requests that must be answered right to a launch without speculation"
+    if run.ledger.restored is False and run.ledger.changed:
+        return (
+            f"have the server put back first: specdoctor investigate --resume {run.id}, or: specdoctor restore TARGET"
+        )
     first = _by_what_was_told(run.ledger)
     left = left_to_do(run.ledger)
     if left:

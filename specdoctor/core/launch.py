@@ -188,7 +188,7 @@ class LaunchOrder(Frozen):
 
 
 LaunchStatus = Literal["ready", "failed", "timeout", "refused", "undone"]
-"""`undone`: the guard put the original back before the launch came to its end."""
+"""`undone`: the guard took over before the launch came to its end."""
 
 
 class LaunchOutcome(Frozen):

@@ -28,7 +28,7 @@ def recognise(seen: Seen) -> Keeper | None:
     own = "/user@" in cgroup
     user = " --user" if own else ""
     detail = unit + (f", Restart={restart}" if restart else "")
-    by_hand = f"systemctl{user} edit --full {unit} (change the arguments), then systemctl{user} restart {unit}"
+    by_hand = _by_hand(seen, unit, user)
     kept = kept_by(seen, "systemd", unit)
     if kept is None:
         return refused("systemd", detail, f"systemd keeps it ({unit}), and what the unit is was not read", by_hand)
@@ -37,6 +37,14 @@ def recognise(seen: Seen) -> Keeper | None:
         return refused("systemd", detail, f"systemd keeps it ({unit}), and {'; '.join(kept.obstacles)}", by_hand, known)
     through = KeeperRef(kind="systemd", name=unit, scope="user" if own else "system")
     return Keeper(kind="systemd", detail=detail, restartable=True, through=through, remarks=kept.remarks)
+
+
+def _by_hand(seen: Seen, unit: str, user: str) -> str:
+    """What to do with a unit that is not restarted here: the server may be its main process, or another's child."""
+    if not any(f"/{unit}" in parent.cgroup for parent in seen.ancestors):
+        return f"systemctl{user} edit --full {unit} (change the arguments), then systemctl{user} restart {unit}"
+    first = seen.ancestors[0].comm or f"process {seen.ancestors[0].pid}"
+    return f"change the arguments where {first} of {unit} takes them from, then have it start the server again"
 
 
 def _unit_restart(seen: Seen, unit: str) -> str:

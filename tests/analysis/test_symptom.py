@@ -68,6 +68,19 @@ def test_other_figures_keep_their_metric() -> None:
     }
 
 
+@pytest.mark.parametrize(
+    ("text", "speeds"),
+    [
+        ("-5 tok/s with EAGLE-3, 1e309 tok/s without", []),
+        ("1.2e2 tok/s without", [120.0]),
+        ("82-83 tok/s without", [82.5]),
+        ("~90 tok/s without", [90.0]),
+    ],
+)
+def test_a_number_that_cannot_be_a_speed_is_no_figure(text: str, speeds: list[float]) -> None:
+    assert [c.value for c in read_symptom(text).claims if c.metric == "throughput_tok_s"] == speeds
+
+
 @given(st.text(max_size=300))
 def test_any_text_is_read(text: str) -> None:
     assert read_symptom(text).text == text

@@ -158,6 +158,14 @@ def test_a_launch_that_came_up_and_that_the_guard_undid_is_not_read_back_from_th
     assert all(h.status != "parked" or "came up with" not in h.because for h in run.ledger.hypotheses.values())
 
 
+def test_a_guard_that_did_not_put_it_back_is_not_said_to_have_done_so() -> None:
+    host, store = Guarded(World.from_yaml(WORLD)), Dying("evidence.recorded", "relaunch")
+    killed(store, host)
+    host.guard_acts("failed")
+    run, _ = resumed(store, host)
+    assert run.ledger.relaunches[0].outcome.reason.endswith("the guard took over")
+
+
 MOMENTS = pytest.mark.parametrize(
     ("kind", "what"),
     [
@@ -204,4 +212,6 @@ def test_what_is_not_as_it_was_is_said_where_the_way_back_is_gone(kind: str, wha
     assert host.starts == before
     assert run.ledger.restored is False
     assert run.ledger.verdict is not None
-    assert dict(run.ledger.verdict.lines)["server"].startswith("NOT as it was found")
+    lines = dict(run.ledger.verdict.lines)
+    assert lines["server"].startswith("NOT as it was found")
+    assert "leave it as it is" not in lines["do now"]

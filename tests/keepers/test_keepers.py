@@ -175,6 +175,15 @@ UNIT = "sglang-prod.service"
 OF_USER = f"0::/user.slice/user-1.slice/user@1.service/app.slice/{UNIT}"
 
 
+def test_a_unit_whose_main_process_is_another_is_not_to_be_edited_into_a_server() -> None:
+    cgroup = "0::/system.slice/watch.service"
+    watch = ProcessFacts(pid=50, ppid=1, start_ticks=2, comm="keepalive", argv=("python3", "/opt/k.py"), cgroup=cgroup)
+    process = server(cgroup=cgroup, ppid=50)
+    keeper = keeper_of(facts(process, watch), process, {}, port=30000)
+    assert keeper.by_hand.startswith("change the arguments where keepalive of watch.service takes them from")
+    assert "systemctl" not in keeper.by_hand
+
+
 @pytest.mark.parametrize(("cgroup", "scope"), [(f"0::/system.slice/{UNIT}", "system"), (OF_USER, "user")])
 def test_a_unit_without_obstacles_is_restarted_through_systemd(cgroup: str, scope: str) -> None:
     process = server(cgroup=cgroup)

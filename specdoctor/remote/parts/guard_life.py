@@ -139,7 +139,7 @@ class Guard:
                 down = time.monotonic() - state["down_from"] if state["down_from"] is not None else 0.0
                 state["outcome"] = {
                     "status": "undone",
-                    "reason": "nobody was in touch for %d s: the guard put the original back" % self.story["quiet_s"],
+                    "reason": "nobody was in touch for %d s: the guard took over" % self.story["quiet_s"],
                     "server": None,
                     "start_s": 0.0,
                     "downtime_s": down,
