@@ -52,7 +52,9 @@ def commands_in(text: str) -> tuple[Command, ...]:
     text = text[:MOST_TEXT]
     found = container_commands(text) if _looks_like_yaml(text) else []
     if found:
-        carrier: Carrier = "kubernetes" if re.search(r"^\s*(?:apiVersion|kind)\s*:", text, re.MULTILINE) else "compose"
+        carrier: Carrier = (
+            "kubernetes" if re.search(r"^[ \t]*(?:apiVersion|kind)\s*:", text, re.MULTILINE) else "compose"
+        )
         return tuple(
             inner.model_copy(
                 update={"carrier": carrier, "image": inner.image or c.image, "env": {**c.env, **inner.env}}
@@ -84,8 +86,8 @@ def argv_of(text: str) -> tuple[str, ...]:
 
 
 def _looks_like_yaml(text: str) -> bool:
-    return bool(re.search(r"^\s*(?:- )?image\s*:", text, re.MULTILINE)) and bool(
-        re.search(r"^\s*(?:- )?(?:command|args|entrypoint)\s*:", text, re.MULTILINE)
+    return bool(re.search(r"^[ \t]*(?:- )?image\s*:", text, re.MULTILINE)) and bool(
+        re.search(r"^[ \t]*(?:- )?(?:command|args|entrypoint)\s*:", text, re.MULTILINE)
     )
 
 
@@ -95,7 +97,7 @@ def _without_fences(text: str) -> str:
 
 def _unit_environment(text: str) -> dict[str, str]:
     env: dict[str, str] = {}
-    for line in re.findall(r"^\s*Environment=(.*)$", text, re.MULTILINE):
+    for line in re.findall(r"^[ \t]*Environment=(.*)$", text, re.MULTILINE):
         for statement in statements(line):
             env |= assignments(statement.words)
     return env

@@ -20,8 +20,11 @@ _MOST_CHARS = 200_000
 _PROGRAMS = frozenset(
     {"vllm", "sglang", "llama-server", "llama-cli", "llama-speculative", "speculative", "trtllm-serve"}
 )
-_SHELL = re.compile(r"^\s*(?:#!|export |python3? |vllm |\./|docker |podman |srun |for |if |trtllm|llama-|sudo |exec )"
-                    r"|ExecStart=|^\s*(?:command|args|image|entrypoint):|\\\s*$|^#SBATCH", re.MULTILINE)  # fmt: skip
+_SHELL = re.compile(
+    r"^[ \t]*(?:#!|export |python3? |vllm |\./|docker |podman |srun |for |if |trtllm|llama-|sudo |exec )|ExecStart=|"
+    r"^[ \t]*(?:command|args|image|entrypoint):|\\[ \t\r]*$|^#SBATCH",
+    re.MULTILINE,
+)
 
 
 class _Reader(NamedTuple):

@@ -27,7 +27,7 @@ class _Reader(NamedTuple):
             return None
         names = set(_TOLD.findall(text))
         sure = bool(_SURE.search(text))
-        if len(names) < (2 if sure else _FEWEST) and not re.search(r"^\W*trained_on\W*:", text, re.MULTILINE):
+        if len(names) < (2 if sure else _FEWEST) and not re.search(r"^[^\w\n]*trained_on\W*:", text, re.MULTILINE):
             return None
         prose = max((len(line) for line in text.split("\n")), default=0) > 400 and text.lstrip()[:1] not in "{["
         return None if prose or "server_args=" in text else Reading(kind="training record")

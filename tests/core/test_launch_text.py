@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from specdoctor.core.launch_text import commands_in
@@ -132,3 +134,10 @@ def test_broken_texts_end_quietly(text: str) -> None:
 
 def test_long_texts_take_no_longer_than_they_should() -> None:
     commands_in("'" * 5000 + "\n" + "(" * 5000)
+
+
+@pytest.mark.parametrize("text", ["\n" * 60_000, " \n" * 60_000, "\t" * 60_000], ids=["lines", "blanks", "tabs"])
+def test_empty_lines_are_passed_over_in_linear_time(text: str) -> None:
+    begun = time.process_time()
+    assert commands_in(text) == ()
+    assert time.process_time() - begun < 2

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -22,6 +25,7 @@ WHOLE = max(INPUTS // 20, 50)
 """Fewer of a whole triage: it asks every reader, engine and check."""
 SLOWEST_S = 10.0
 """By the clock: a hundred times what a busy machine needs."""
+MOST_KB = 300_000
 
 SEED = st.integers(min_value=0, max_value=2**40)
 BLOCK = 50
@@ -106,3 +110,27 @@ def test_time_grows_with_length_only(text: str) -> None:
     begun = time.process_time()
     triaged({"sent.txt": text}, symptom="")
     assert time.process_time() - begun < 60.0
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("text", LONG.values(), ids=LONG.keys())
+@pytest.mark.parametrize("reader", every_reader(), ids=lambda reader: reader.name)
+def test_each_reader_is_linear(reader: Reader, text: str) -> None:
+    begun = time.process_time()
+    reader.read(text, where="sent.txt")
+    assert time.process_time() - begun < 20.0
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("text", LONG.values(), ids=LONG.keys())
+def test_a_long_file_takes_little_memory(tmp_path: Path, text: str) -> None:
+    (tmp_path / "sent.txt").write_text(text)
+    argv = [sys.executable, "-m", "specdoctor", "triage", str(tmp_path / "sent.txt")]
+    with subprocess.Popen(argv, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as running:
+        _, status, used = os.wait4(running.pid, 0)
+        running.returncode = os.waitstatus_to_exitcode(status)
+    assert running.returncode in (2, 3)
+    assert used.ru_maxrss < MOST_KB
+    assert used.ru_utime + used.ru_stime < 60.0
