@@ -400,7 +400,8 @@ def _bench(run: Run, action: str, move: Bench) -> Outcome:
         "fingerprint": _fingerprint(run, bench_workload(plan)),
     }
     if move.control:
-        told |= {"source": "control", "launch": "as found, put back"}
+        ours = not run.ledger.restores or run.ledger.restores[-1].started
+        told |= {"source": "control", "launch": "as found, put back" if ours else "as found, started by others"}
     if move.prompts or move.template:
         key, label = (on_prompts(name, move.prompts, move.template) for name in (launch.key, launch.label))
         told |= {"source": "prompts", "launch": label, "launch_key": key}

@@ -102,7 +102,9 @@ def _text(ledger: Ledger, found: TurnsOutcome) -> str:
     rows = []
     for name, label, arm in (("first", "as found", found.first), ("second", second, found.second)):
         speeds = ", ".join(f"{m.throughput.value:.4g}" for m in arm if m.throughput is not None)
-        rows.append((f"  {name}", f"{label}: {speeds or 'nothing'} tok/s in {len(arm)} starts"))
+        rows.append(
+            (f"  {name}", f"{label}: {speeds} tok/s in {len(arm)} starts" if speeds else f"{label}: not measured")
+        )
     if found.ratio is not None:
         told = f"{found.ratio} second over first ({found.ratio.estimator}): the second is {found.verdict}"
         rows.append(("  ratio", told))

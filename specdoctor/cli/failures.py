@@ -7,6 +7,7 @@ import json
 import os
 import sys
 import tempfile
+import termios
 import time
 import traceback
 from collections.abc import Iterator
@@ -86,7 +87,8 @@ def told(*, as_json: bool = False) -> Iterator[None]:
         yield
     except SpecdoctorError as error:
         tell(message(error))
-        _leave(error.exit_code, error.message, error.tried, error.next_step, as_json=as_json)
+        code = _unless_hung_up(error.exit_code)
+        _leave(code, error.message, error.tried, error.next_step, as_json=as_json)
     except KeyboardInterrupt:
         tell("interrupted")
         _leave(EXIT_INTERRUPTED, "interrupted", as_json=as_json)
@@ -101,10 +103,26 @@ def told(*, as_json: bool = False) -> Iterator[None]:
         full = storage_message(error)
         if full:
             tell(full)
-            _leave(EXIT_STORAGE, full, as_json=as_json)
+            _leave(_unless_hung_up(EXIT_STORAGE), full, as_json=as_json)
         said = bug_message(error)
         tell(said)
         _leave(EXIT_BUG, said, as_json=as_json)
+
+
+def _unless_hung_up(code: int) -> int:
+    """A terminal that was closed takes no more output: that is an interruption, no want of room."""
+    return EXIT_INTERRUPTED if code == EXIT_STORAGE and hung_up() else code
+
+
+def hung_up(descriptors: tuple[int, ...] = (1, 2)) -> bool:
+    """Whether one of these was a terminal that is gone."""
+    for descriptor in descriptors:
+        try:
+            termios.tcgetattr(descriptor)
+        except termios.error as error:
+            if error.args[0] == errno.EIO:
+                return True
+    return False
 
 
 def _of_the_command_line(error: Exception) -> bool:

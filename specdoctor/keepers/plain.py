@@ -2,16 +2,32 @@
 
 from __future__ import annotations
 
+import re
+
 from specdoctor.core.server import Keeper
 from specdoctor.keepers.row import Row, Seen
 
 
+# What a person starts programs from; none of them starts a server again when it ends.
+_BY_HAND = re.compile(
+    r"-?(?:sh|bash|dash|zsh|fish|ksh|tcsh|csh|ash|busybox|sshd.*|sudo|su|login|tmux.*|screen|script|nohup|setsid|init|systemd"
+    r"|tini|dumb-init|docker-init|catatonit|conda|mamba|micromamba|uv|poetry|pipenv|time|env|numactl|taskset|nice)",
+    re.I,
+)
+
+
 def recognise(seen: Seen) -> Keeper:
     parent = seen.ancestors[0] if seen.ancestors else None
-    shell = (
-        f", under {parent.comm} (pid {parent.pid})" if parent is not None and parent.pid != 1 and parent.comm else ""
+    if parent is None or parent.pid == 1 or not parent.comm:
+        return Keeper(kind="plain", detail="started by hand", restartable=True)
+    detail = f"started by hand, under {parent.comm} (pid {parent.pid})"
+    if _BY_HAND.fullmatch(parent.comm):
+        return Keeper(kind="plain", detail=detail, restartable=True)
+    line = " ".join(parent.argv)[:120] or parent.comm
+    remark = (
+        f"process {parent.pid} ({line}) started it and is still there: allow this only if it does not start it again"
     )
-    return Keeper(kind="plain", detail=f"started by hand{shell}", restartable=True)
+    return Keeper(kind="plain", detail=detail, restartable=True, remarks=(remark,))
 
 
 row = Row(

@@ -205,7 +205,7 @@ def _server(
 ) -> str:
     match event:
         case ev.ControlCompared(text=text, evidence=evidence):
-            return f"the server that was put back: {text}{_cited((evidence,))}"
+            return f"the original measured again: {text}{_cited((evidence,))}"
         case ev.ServerRelaunched(change=change, outcome=o, evidence=evidence):
             took = f"ready in {duration(o.start_s)}, {duration(o.downtime_s)} down"
             came = took if o.status == "ready" else f"{o.status}: {o.reason}"

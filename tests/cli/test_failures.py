@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import os
 import re
 import sqlite3
 import sys
@@ -12,7 +13,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from specdoctor.cli.failures import Guarded, message
+from specdoctor.cli.failures import Guarded, hung_up, message
 from specdoctor.cli.output import print_text
 from specdoctor.core import errors
 from tests.cli.conftest import Command
@@ -73,6 +74,18 @@ def test_a_failure_of_ours_is_a_bug_with_its_traceback_in_a_file(home: Path) -> 
     assert trace.is_relative_to(home)
     assert "ZeroDivisionError" in trace.read_text()
     assert "sk-abcdefghijklmnop1234" not in trace.read_text()
+
+
+def test_a_terminal_that_was_closed_is_told_from_a_full_disk(tmp_path: Path) -> None:
+    ours, theirs = os.openpty()
+    try:
+        assert not hung_up((theirs,))
+        os.close(ours)
+        assert hung_up((theirs,))
+        with (tmp_path / "plain").open("w") as plain:
+            assert not hung_up((plain.fileno(),))
+    finally:
+        os.close(theirs)
 
 
 def test_a_message_cannot_steer_the_terminal() -> None:

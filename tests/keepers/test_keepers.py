@@ -175,6 +175,23 @@ UNIT = "sglang-prod.service"
 OF_USER = f"0::/user.slice/user-1.slice/user@1.service/app.slice/{UNIT}"
 
 
+@pytest.mark.parametrize(
+    ("comm", "argv", "told"),
+    [
+        ("python3", ("python3", "/opt/watch.py"), "process 50 (python3 /opt/watch.py) started it and is still there"),
+        ("bash", ("bash",), ""),
+        ("tmux: server", ("tmux",), ""),
+    ],
+)
+def test_a_program_that_started_a_server_and_is_still_there_is_told(
+    comm: str, argv: tuple[str, ...], told: str
+) -> None:
+    parent = ProcessFacts(pid=50, ppid=1, start_ticks=2, comm=comm, argv=argv, cgroup=SESSION)
+    process = server(ppid=50)
+    keeper = keeper_of(facts(process, parent), process, {}, port=30000)
+    assert " ".join(keeper.remarks)[: len(told) or 1] == told
+
+
 def test_a_unit_whose_main_process_is_another_is_not_to_be_edited_into_a_server() -> None:
     cgroup = "0::/system.slice/watch.service"
     watch = ProcessFacts(pid=50, ppid=1, start_ticks=2, comm="keepalive", argv=("python3", "/opt/k.py"), cgroup=cgroup)
