@@ -7,7 +7,6 @@ import re
 from specdoctor.core.server import Keeper
 from specdoctor.keepers.row import Row, Seen
 
-
 # What a person starts programs from; none of them starts a server again when it ends.
 _BY_HAND = re.compile(
     r"-?(?:sh|bash|dash|zsh|fish|ksh|tcsh|csh|ash|busybox|sshd.*|sudo|su|login|tmux.*|screen|script|nohup|setsid|init|systemd"
