@@ -8,9 +8,9 @@ from typing import NamedTuple
 from specdoctor.core.reader import Reading
 
 _KEYS = re.compile(
-    r"^[ \t]*(?:speculative_config|decoding_type|max_draft_len|kv_cache_config|cuda_graph_config|speculative[-_]algorithm|"
-    r"speculative[-_]config|tensor[-_]parallel[-_]size|max[-_]num[-_]seqs|max[-_]model[-_]len|gpu[-_]memory[-_]utilization|"
-    r"mem[-_]fraction[-_]static|max_batch_size|max_num_tokens|model[-_]path|enable_iter_perf_stats)\s*:",
+    r"^[ \t]*(?:speculative_config|decoding_type|max_draft_len|kv_cache_config|cuda_graph_config|"
+    r"speculative[-_]algorithm|speculative[-_]config|tensor[-_]parallel[-_]size|max[-_]num[-_]seqs|max[-_]model[-_]len|"
+    r"gpu[-_]memory[-_]utilization|mem[-_]fraction[-_]static|max_batch_size|max_num_tokens|model[-_]path|enable_iter_perf_stats)\s*:",
     re.MULTILINE,
 )
 _FEWEST = 2
