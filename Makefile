@@ -53,6 +53,8 @@ $(STAMP): pyproject.toml $(LOCK)
 	@echo "setup: installing the locked dependencies"
 	@$(PIP) install --requirement $(LOCK)
 	@$(PIP) install --no-deps --no-build-isolation --editable .
+	@echo "setup: compiling, so that the processes of the first test run need not, each for itself"
+	@$(PY) -m compileall -q -j 2 specdoctor; $(PY) -m pytest --collect-only -q tests >/dev/null 2>&1 || true
 	@touch $@
 
 demo: setup ## practise on a host that this command starts itself; no GPU needed (ARGS="..." is passed on)
