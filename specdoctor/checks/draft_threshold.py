@@ -12,8 +12,8 @@ from specdoctor.core.hypothesis import Observation
 from specdoctor.core.ports import Scene
 from specdoctor.core.server import Source
 
-IN_FORCE = re.compile(r"n_max\s*=\s*(?P<n>\d+).{0,40}?p_min\s*=\s*(?P<p>[\d.]+)")
-ASKED = re.compile(r"--(?:spec-)?draft-p-min[= ](?P<p>[\d.]+)")
+IN_FORCE = re.compile(r"n_max\s*=\s*(?P<n>\d+).{0,40}?p_min\s*=\s*(?P<p>\d+(?:\.\d+)?|\.\d+)")
+ASKED = re.compile(r"--(?:spec-)?draft-p-min[= ](?P<p>\d+(?:\.\d+)?|\.\d+)")
 ASKED_MOST = re.compile(r"--(?:spec-)?draft(?:-n)?(?:-max)?[= ](?P<n>\d+)")
 PRINTED = re.compile(
     r"draft acceptance(?: rate)?\s*=\s*[\d.]+\s*\(\s*(?P<accepted>\d+) accepted /\s*(?P<drafted>\d+) generated"

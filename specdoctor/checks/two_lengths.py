@@ -15,7 +15,8 @@ from specdoctor.core.ports import Scene
 from specdoctor.core.server import ServerView, Source
 
 LINE = re.compile(
-    r"Mean acceptance length: (?P<length>\d+\.\d+),.{0,120}?Per-position acceptance rate: (?P<list>[\d., ]*\d)"
+    r"Mean acceptance length: (?P<length>\d+\.\d+),.{0,120}?Per-position acceptance rate: "
+    r"(?P<list>(?:\d+(?:\.\d+)?, ?)*\d+(?:\.\d+)?)"
 )
 ROUNDED = 0.03
 """Lengths are printed with two decimals, shares with three: the sum of the shares lies this close (rounding)."""

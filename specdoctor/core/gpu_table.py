@@ -14,7 +14,10 @@ _ESCAPE = re.compile(r"\x1b\[[0-9;]*m")
 
 def gpu_rows(command: CommandFacts) -> list[dict[str, str]]:
     """Rows of `nvidia-smi --query-gpu=... --format=csv` by field name: from the header, else from the query."""
-    lines = [row for row in csv.reader(io.StringIO(command.stdout), skipinitialspace=True) if row]
+    try:
+        lines = [row for row in csv.reader(io.StringIO(command.stdout), skipinitialspace=True) if row]
+    except csv.Error:  # a lone carriage return, a field without end
+        return []
     asked = next((w.split("=", 1)[1].split(",") for w in command.argv if w.startswith("--query-gpu=")), [])
     if lines and "index" in lines[0]:
         asked = [name.split(" [")[0].strip() for name in lines.pop(0)]

@@ -134,3 +134,8 @@ def test_a_long_file_takes_little_memory(tmp_path: Path, text: str) -> None:
     assert running.returncode in (2, 3)
     assert used.ru_maxrss < MOST_KB
     assert used.ru_utime + used.ru_stime < 60.0
+
+
+@pytest.mark.parametrize("seed", [1101139, 462])
+def test_what_failed_once(seed: int) -> None:
+    triaged({"0.txt": spoilt(seed)}, symptom="slower than without")
