@@ -103,7 +103,7 @@ def triage(
         engine=EngineSeen(name=view.engine or None, version=view.version, version_range=view.version_range),
         state=view.state if _was_seen(view, given) else None,
         verdict=verdict,
-        headline=_headline(view, verdict, findings),
+        headline=_headline(view, verdict, findings, by_name),
         findings=findings,
         facts=facts,
         facts_from={fact.name: _place(fact, named) for fact in found if fact.place},
@@ -173,14 +173,17 @@ def _named_here(observation: Observation, aliases: Mapping[str, str]) -> Observa
     return observation.model_copy(update={"sources": sources})
 
 
-def _headline(view: ServerView, verdict: Verdict, findings: Sequence[Finding]) -> str:
+def _headline(view: ServerView, verdict: Verdict, findings: Sequence[Finding], facts: Mapping[str, Fact]) -> str:
     if not view.engine and not findings:
         return "not enough evidence: none of these files is a log, launch line or server info of a known engine"
     proved = [f for f in findings if f.status == "supported"]
     if verdict is Verdict.CAUSE:
         return f"{proved[0].cause or 'failure'}: {proved[0].claim}"
     if verdict is Verdict.HEALTHY:
+        gain = facts["speedup"].value if "speedup" in facts else None
         pays = "; whether speculation pays they do not say" if view.spec is not None and view.spec.on else ""
+        if isinstance(gain, float):
+            pays = f"; by these figures speculation gives {gain:.2f} times the speed without"
         return f"healthy: nothing in these files needs repair{pays}"
     if view.state == "down" and not proved and (view.log is None or view.log.ready_line is None):
         return "not enough evidence: the server did not come up, and its log does not say why"

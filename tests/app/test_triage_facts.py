@@ -41,6 +41,14 @@ def triaged(files: dict[str, str]) -> TriageDocument:
     return assembly.triaged(files, symptom="")
 
 
+def test_whether_it_pays_is_said_where_the_figures_say_it() -> None:
+    good = log(*((1, 3.2, 320.0) for _ in range(6)))
+    unknown = triaged({"server.log": good, "launch.sh": LAUNCH})
+    assert "whether speculation pays they do not say" in unknown.headline
+    known = triaged({"server.log": good, "server_base.log": BASE_LOG, "launch.sh": LAUNCH, "launch_base.sh": BASE})
+    assert known.headline.endswith("by these figures speculation gives 2.67 times the speed without")
+
+
 def test_two_logs_give_gain_step_and_break_even() -> None:
     document = triaged(
         {"server.log": SPEC_LOG, "server_base.log": BASE_LOG, "launch.sh": LAUNCH, "launch_base.sh": BASE}
