@@ -29,7 +29,7 @@ from specdoctor.core import events as ev
 from specdoctor.core.errors import ConnectionLost, LedgerError, TargetError, UsageError
 from specdoctor.core.facts import Facts
 from specdoctor.core.hypothesis import JUDGES, Hypothesis, TodoItem
-from specdoctor.core.launch import LaunchOrder, ReadyRules, RestoreOrder
+from specdoctor.core.launch import LaunchOrder, ReadyRules, RestoreOrder, RestoreOutcome
 from specdoctor.core.measurement import BenchPlan, BenchRecord, Measurement, PromptSet, on_prompts
 from specdoctor.core.model import Status
 from specdoctor.core.moves import (
@@ -572,15 +572,27 @@ def restore_order(run: Run, action: str) -> RestoreOrder:
     )
 
 
+def _with_its_last_words(run: Run, outcome: RestoreOutcome) -> str:
+    """Why the original did not come up: what its engine makes of the log, else the log's last line."""
+    if outcome.status not in ("failed", "timeout"):
+        return outcome.reason
+    failure = run.engine.explain_failure(outcome.log) if run.engine is not None else None
+    last = next((line.strip() for line in reversed(outcome.log.splitlines()) if line.strip()), "")
+    why = failure.meaning if failure is not None else f'its log ends with "{last[:160]}"' if last else ""
+    return "; ".join(each for each in (outcome.reason, why) if each)
+
+
 def _restore(run: Run, action: str) -> Outcome:
     assert run.scene is not None
     order = restore_order(run, action)
     outcome = run.operations.restore(order, lambda p: attending.progress(run, action, p))
+    outcome = outcome.model_copy(update={"reason": _with_its_last_words(run, outcome)})
     unequal = ", ".join(f"{k} ({v})" for k, v in sorted(outcome.differences.items()))
     same = sum(outcome.equal.values())
     words = f"{outcome.status}; {same} of {len(outcome.equal)} parts equal" + (
         f"; not equal: {unequal}" if unequal else ""
     )
+    words += f" ({outcome.reason})" if outcome.reason and not outcome.proved else ""
     evidence = run.record(
         action=action,
         source="restore",

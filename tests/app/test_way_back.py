@@ -48,7 +48,8 @@ class Dead(SimulatedHost):
     """Its original does not come up again."""
 
     def restore(self, order: RestoreOrder, on_progress: OnProgress) -> RestoreOutcome:
-        return RestoreOutcome(action=order.action, status="failed", server=None, reason="exited with code 1")
+        log = "loading\nValueError: the shards are gone\n"
+        return RestoreOutcome(action=order.action, status="failed", server=None, reason="exited with code 1", log=log)
 
 
 @pytest.mark.slow
@@ -58,11 +59,12 @@ def test_the_end_of_a_run_says_that_the_server_is_down() -> None:
     start(run, RunSettings(symptom=world.ask.symptom, allow=Risk.RESTART))
     assert investigate(run, checkpoints=None) == EXIT_OUTSIDE
     assert run.ledger.ended is not None
-    words = "DOWN: the original did not come back (exited with code 1)"
+    words = "DOWN: the original did not come back (exited with code 1; "
     assert words in run.ledger.ended.reason
     assert run.ledger.verdict is not None
     (server,) = [text for label, text in run.ledger.verdict.lines if label == "server"]
     assert words in server
+    assert "the shards are gone" in server
 
 
 class FullStore(MemoryStore):
