@@ -8,6 +8,7 @@ from specdoctor.render.layout import labelled, paste_lines
 
 LABEL_WIDTH = 12
 _ESTIMATOR = "_estimator"
+_WOULD = {"explains": "would explain it", "contributes": "would contribute", "present": "may be there"}
 
 
 def triage_lines(document: dict[str, Any], *, width: int) -> str:
@@ -18,11 +19,11 @@ def triage_lines(document: dict[str, Any], *, width: int) -> str:
         version = engine["version"] or engine["version_range"] or "of unknown version"
         state = document["state"] or "by its launch line: whether it runs is not said"
         rows.append(("server", f"{engine['name']} {version}, {state}"))
-    rows += _facts(document)
+    rows += [*_payoff(document["facts"]), *_facts(document)]
     rows += [("identity" if n == 0 else "", check["text"]) for n, check in enumerate(document["identity"])]
     rows += [("but" if n == 0 else "", text) for n, text in enumerate(document["contradicted"])]
     for finding in document["findings"]:
-        rows += _finding(finding)
+        rows += _finding(finding, document["missing"])
     rows += [("would tell", text) for text in document["missing"]]
     rows += [("not read", f"{name} {why}") for name, why in document["unread"].items()]
     out = [line for label, text in rows for line in labelled(label, text, label_width=LABEL_WIDTH, width=width)]
@@ -50,8 +51,21 @@ def _shown(value: Any) -> str:
     return str(value)
 
 
-def _finding(finding: dict[str, Any]) -> list[tuple[str, str]]:
+def _payoff(facts: dict[str, Any]) -> list[tuple[str, str]]:
+    """What the figures say of speculation against none, as a sentence."""
+    now, base, gain = (facts.get(name) for name in ("throughput_tok_s", "baseline_tok_s", "speedup"))
+    if now is None or base is None or gain is None:
+        return []
+    return [
+        ("gains" if gain >= 1.0 else "loses", f"{now:g} tok/s with speculation, {base:g} without: {gain:.2f} times")
+    ]
+
+
+def _finding(finding: dict[str, Any], missing: list[str]) -> list[tuple[str, str]]:
     cause = f"{finding['cause']}: " if finding["cause"] else ""
-    rows = [(finding["status"], f"{cause}{finding['claim']} ({finding['role']})")]
+    role = _WOULD[finding["role"]] if finding["status"] == "suspected" else finding["role"]
+    rows = [(finding["status"], f"{cause}{finding['claim']} ({role})")]
     rows += [("", f"{q['source']}:{q['line']}  {q['quote']}") for q in finding["evidence"]]
+    tells = finding["next_check"] if finding["status"] == "suspected" else ""
+    rows += [("  tells", tells)] if tells and not any(tells in text for text in missing) else []
     return rows + ([("  fix", finding["fix"])] if finding["fix"] else [])
