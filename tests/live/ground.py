@@ -19,8 +19,10 @@ from typing import Any
 from tests.transports.ssh_servers import OpenSshServer, make_key, why_no_sshd
 
 ALIAS = "live"
-LONGEST_S = 1800.0
+LONGEST_S = 3600.0
 """Of one investigation: an engine that takes minutes to start is started up to five times."""
+PUT_BACK_S = 900.0
+"""How long an interrupted one may take to put the server back."""
 
 
 @dataclass(frozen=True)
@@ -47,18 +49,34 @@ class Ground:
         argv = [str(program), "investigate", f"ssh://{ALIAS}", "--ssh-config", str(self._config), "--json", *words]
         environment = {**os.environ, "HOME": str(self.folder), "XDG_DATA_HOME": str(self.folder / "data")}
         begun = time.monotonic()
+        with subprocess.Popen(
+            argv, cwd=self.folder, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE, text=True,
+        ) as run:  # fmt: skip
+            try:
+                told, said = run.communicate(timeout=LONGEST_S)
+            except subprocess.TimeoutExpired:
+                put_back(run)
+                return Outcome(-1, {}, LONGEST_S, f"no end after {LONGEST_S:.0f} s: it was interrupted")
+            except BaseException:
+                put_back(run)
+                raise
         try:
-            ended = subprocess.run(
-                argv, cwd=self.folder, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True,
-                timeout=LONGEST_S, check=False,
-            )  # fmt: skip
-        except subprocess.TimeoutExpired:
-            return Outcome(-1, {}, LONGEST_S, f"no end after {LONGEST_S:.0f} s: it was killed")
-        try:
-            document = json.loads(ended.stdout)
+            document = json.loads(told)
         except ValueError:
             document = {}
-        return Outcome(ended.returncode, document, time.monotonic() - begun, ended.stderr)
+        return Outcome(run.returncode, document, time.monotonic() - begun, said)
+
+
+def put_back(run: subprocess.Popen[str]) -> None:
+    """Interrupt an investigation, which then puts the server back, and wait for that; a killed one would leave it to
+    the guard on the host, which acts after we are gone.
+    """
+    run.send_signal(signal.SIGINT)
+    try:
+        run.communicate(timeout=PUT_BACK_S)
+    except subprocess.TimeoutExpired:
+        run.kill()
 
 
 @contextmanager
