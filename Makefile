@@ -24,7 +24,7 @@ unexport PYTHONDONTWRITEBYTECODE
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help setup demo test e2e chaos fuzz calibrate live bench lint format docs docs-check replays check lock clean distclean
+.PHONY: help setup demo test e2e chaos fuzz calibrate eval-llm live bench lint format docs docs-check replays check lock clean distclean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  %-11s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -82,6 +82,9 @@ bench: setup ## print the benchmark table; never fails (ARGS="ssh" for some sect
 
 calibrate: setup ## search random worlds on a virtual clock: launches, regret, prediction errors (ARGS="--worlds 5")
 	OPENBLAS_NUM_THREADS=1 $(PY) -m tests.calibration.calibrating $(ARGS)
+
+eval-llm: setup ## worlds with a language model beside the rules: accuracy, tokens, restarts (ARGS="--worlds all --model NAME")
+	@OPENBLAS_NUM_THREADS=1 $(PY) -m tests.evaluating $(ARGS)
 
 lint: setup ## ruff, formatting, import contracts, mypy --strict
 	$(VENV)/bin/ruff check
