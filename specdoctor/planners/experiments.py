@@ -112,6 +112,20 @@ def pending_experiments(briefing: Briefing, symptom: Symptom) -> list[Experiment
     return [e for e in out if not ledger.settled(e.change)]
 
 
+def as_ranked(ledger: Ledger, experiments: list[Experiment]) -> list[Experiment]:
+    """By what a person holds for likely, where they said so (else even chances); what tests the symptom stays first."""
+    if not ledger.priors_set:
+        return experiments
+
+    def rank(experiment: Experiment) -> float:
+        tested = [ledger.hypotheses[h] for h in experiment.hypotheses if h in ledger.hypotheses]
+        if any(h.answers == "symptom" for h in tested):
+            return -2.0
+        return -max((ledger.priors_set.get(h.id, 0.5) for h in tested), default=0.5)
+
+    return sorted(experiments, key=rank)
+
+
 def _rivals(briefing: Briefing) -> list[Experiment]:
     """Launches that rivals predict something of, as far as they were put on the list for it."""
     out: list[Experiment] = []

@@ -27,7 +27,7 @@ from specdoctor.core.moves import (
 from specdoctor.core.ports import Briefing, Scene
 from specdoctor.planners.answers import answer_moves, answers_claim, suspected_answers
 from specdoctor.planners.corrections import repair_claims
-from specdoctor.planners.experiments import Experiment, pending_experiments, would_launch
+from specdoctor.planners.experiments import Experiment, as_ranked, pending_experiments, would_launch
 from specdoctor.planners.fixed_cost import fixed_cost
 from specdoctor.planners.hypotheses import excluded, explaining, findings, symptom_claim
 from specdoctor.planners.idle_positions import idle_positions
@@ -148,7 +148,7 @@ class RulePlanner:
             return []
         if explained(ledger) and not ledger.granted(Risk.RESTART):
             return []
-        for experiment in pending_experiments(briefing, symptom):
+        for experiment in as_ranked(ledger, pending_experiments(briefing, symptom)):
             if not _refused(ledger, experiment):
                 return [Relaunch(change=experiment.change, hypotheses=experiment.hypotheses, why=experiment.why)]
         return []

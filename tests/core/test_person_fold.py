@@ -9,8 +9,10 @@ from specdoctor.core import person_events as pe
 from specdoctor.core import wishes
 from specdoctor.core.errors import LedgerError
 from specdoctor.core.hypothesis import Hypothesis
+from specdoctor.core.launch import LaunchChange
 from specdoctor.core.ledger import Ledger, fold
 from specdoctor.core.model import Risk, Status
+from specdoctor.planners.experiments import Experiment, as_ranked
 
 WISH = wishes.RelaunchWish(launch=wishes.LaunchWish(draft_steps=5))
 ASKED = pe.MoveAsked(ask="Q1", text="/relaunch draft_steps=5", wish=WISH, by="ann")
@@ -106,3 +108,15 @@ def test_every_word_survives_the_store() -> None:
         pe.MoveAnswered(ask="Q1", why="no"),
     ]
     assert [ev.event_from_json(ev.event_to_json(e)) for e in words] == words
+
+
+def test_what_is_held_for_likelier_is_tested_first() -> None:
+    def test_of(name: str) -> Experiment:
+        return Experiment(change=LaunchChange(label=name), hypotheses=(name,), why="?")
+
+    ledger = begun(opened("H2", key="l"), opened("H3", key="m"))
+    tests = [test_of("H1"), test_of("H2"), test_of("H3")]
+    assert as_ranked(ledger, tests) == tests
+    ledger.apply(pe.PriorSet(hypothesis="H3", prior=0.8, by="ann"))
+    ledger.apply(pe.PriorSet(hypothesis="H1", prior=0.1, by="ann"))
+    assert [e.hypotheses for e in as_ranked(ledger, tests)] == [("H3",), ("H2",), ("H1",)]
