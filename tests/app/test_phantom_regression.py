@@ -25,6 +25,7 @@ def document(run: Run) -> RunDocument:
     return run_document(run.ledger)
 
 
+@pytest.mark.slow
 def test_each_suspect_of_the_update_is_ruled_out_by_evidence(run: Run, document: RunDocument) -> None:
     falsified = {h.key: h for h in run.ledger.hypotheses.values() if h.status is Status.FALSIFIED}
     assert all(h.evidence for h in falsified.values())

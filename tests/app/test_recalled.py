@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import pytest
+
 from specdoctor.render.json_run import run_document
 from tests.app.investigating import simulated
 
 MEMORY = {"recall": "baseline=140 spec=150 cycle_ms=19.5", "recalled_at": "some weeks ago"}
 
 
+@pytest.mark.slow
 def test_they_change_nothing_but_what_is_told() -> None:
     told, _ = simulated("kimi-k2.5-eagle3", **MEMORY)
     untold, _ = simulated("kimi-k2.5-eagle3")

@@ -67,6 +67,7 @@ def test_one_start_of_each_carries_the_spread_between_starts() -> None:
     assert run.ledger.restored is True
 
 
+@pytest.mark.slow
 def test_nothing_is_started_where_it_is_not_allowed() -> None:
     run = taken(Turns(off=True), allow=Risk.LOAD)
     assert run.ledger.relaunches == []

@@ -9,6 +9,7 @@ from specdoctor.core.model import Risk
 from tests.app.investigating import simulated
 
 
+@pytest.mark.slow
 def test_each_of_several_faults_has_its_test_or_its_fix() -> None:
     run, _ = simulated("kimi-k2.5-eagle3", allow=Risk.READ)
     reached = run.ledger.verdict
@@ -24,7 +25,7 @@ def test_each_of_several_faults_has_its_test_or_its_fix() -> None:
         assert any(text.startswith(f"{cause}: ") for text in reached.missing)
 
 
-@pytest.mark.parametrize("world", ["kimi-k2.5-eagle3", "off-by-one"])
+@pytest.mark.parametrize("world", ["kimi-k2.5-eagle3", pytest.param("off-by-one", marks=pytest.mark.slow)])
 def test_a_fault_that_was_decided_is_not_left_open(world: str) -> None:
     run, _ = simulated(world)
     reached = run.ledger.verdict

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -77,6 +78,7 @@ def test_any_part_of_a_real_log_is_read(start: int, end: int) -> None:
     assert reading.version_range is None or reading.version_range.startswith(">=")
 
 
+@pytest.mark.slow
 def test_time_grows_with_length_only() -> None:
     """Long lines and many lines are all read in linear time."""
     texts = [

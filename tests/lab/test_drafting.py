@@ -13,7 +13,8 @@ from specdoctor.lab.world import World
 from tests.drafter.judging import files
 
 
-@pytest.mark.parametrize("name", ["kimi-k2.5-eagle3", pytest.param("off-by-one", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("name", ["kimi-k2.5-eagle3", "off-by-one"])
+@pytest.mark.slow
 def test_fed_as_trained_and_as_served_it_accepts_what_the_world_says(name: str, tmp_path: Path) -> None:
     world = World.from_yaml(name)
     model = world.model("kimi-k2.5-eagle3")
@@ -41,6 +42,7 @@ def test_fed_as_trained_and_as_served_it_accepts_what_the_world_says(name: str, 
     assert len(found.as_trained.short) == len(fed) - 1
 
 
+@pytest.mark.slow
 def test_any_other_order_says_nothing(tmp_path: Path) -> None:
     world = World.from_yaml("kimi-k2.5-eagle3")
     model = world.model("kimi-k2.5-eagle3")

@@ -127,6 +127,7 @@ def test_training_notes_lie_beside_the_weights(tmp_path: Path) -> None:
     assert header(tmp_path / "d" / "model.safetensors")["fc.weight"]["shape"] == [512, 1536]
 
 
+@pytest.mark.slow
 def test_a_mixture_of_experts_has_all_its_experts() -> None:
     world = World.from_yaml("kimi-k2.5-eagle3")
     names = {tensor.name for tensor in model_tensors(world.model("kimi-k2.5"))}

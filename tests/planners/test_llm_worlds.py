@@ -83,6 +83,7 @@ def test_a_good_model_in_every_world(name: str, mode: Literal["llm", "auto"]) ->
     check_good(name, mode)
 
 
+@pytest.mark.slow
 def test_every_mistake_is_refused_with_its_reason_and_the_rules_go_on() -> None:
     run = check_sloppy(QUICK, sloppy(0), "llm")
     assert [(r.proposal[:40], r.why.partition(";")[0][:30]) for r in run.ledger.proposals_refused] == [
