@@ -23,7 +23,8 @@ Payoff = Literal["gains", "loses", "even"]
 class BreakEvenFigures(Frozen):
     """Typed figures of one request at one load: throughputs in tok/s, the cycle in ms, the accept length with bonus.
 
-    `baseline_tok_s` is without speculation, `throughput_tok_s` with it, `target_tok_s` is wished for.
+    `baseline_tok_s` is without speculation, `throughput_tok_s` with it, `target_tok_s` is wished for. `cycle_derived`:
+    the cycle was calculated from accept length and throughput, so that these two agree with it by themselves.
     """
 
     baseline_tok_s: float
@@ -32,6 +33,7 @@ class BreakEvenFigures(Frozen):
     target_tok_s: float | None = None
     throughput_tok_s: float | None = None
     draft_steps: int | None = None
+    cycle_derived: bool = False
 
 
 class BreakEven(Frozen):

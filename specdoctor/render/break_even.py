@@ -49,7 +49,8 @@ _ASSUMES = "the typed figures are exact and of one request, at one load, in one 
 def _break_even(found: BreakEven) -> str:
     given = found.figures
     text = f"{amount(found.break_even_accept_length)} tokens a cycle (bonus token included) at {amount(given.cycle_ms)}"
-    text += f" ms a cycle against {amount(given.baseline_tok_s)} tok/s ({amount(found.baseline_step_ms)} ms) without"
+    text += " ms a cycle" + (" (accept length / throughput)" if given.cycle_derived else "")
+    text += f" against {amount(given.baseline_tok_s)} tok/s ({amount(found.baseline_step_ms)} ms) without"
     if found.break_even_cycle_ms is not None and given.accept_length is not None:
         text += f"; or a cycle under {amount(found.break_even_cycle_ms)} ms at {amount(given.accept_length)} tokens"
     return text
@@ -59,12 +60,15 @@ def _now(found: BreakEven) -> str:
     length, cycle_ms = found.figures.accept_length, found.figures.cycle_ms
     if found.speedup is None or length is None:
         return ""
+    if found.figures.cycle_derived:
+        speed = f"{amount(1000.0 * length / cycle_ms)} tok/s"
+        return f"speculation {found.payoff}: {speed}, {found.speedup:.3f} of the baseline"
     decode = f"{amount(1000.0 * length / cycle_ms)} tok/s of decode"
     return f"speculation {found.payoff}: {decode}, {found.speedup:.3f} of the baseline"
 
 
 def _measured(found: BreakEven) -> str:
-    if found.speedup_measured is None:
+    if found.speedup_measured is None or found.figures.cycle_derived:
         return ""
     text = f"{amount(found.figures.throughput_tok_s or 0.0)} tok/s, {found.speedup_measured:.3f} of the baseline"
     if found.gap is None:
@@ -91,5 +95,7 @@ def _target(found: BreakEven) -> str:
         return f"{text}: impossible at this cycle"
     if required.equal_rate is None:
         return f"{text}: without speculation"
+    if required.obstacle and required.equal_rate > 0.9995:
+        return f"{text}: out of reach, no draft may ever be rejected"
     rate = f"each draft accepted {required.equal_rate:.1%} of the time, given those before it"
     return f"{text}: out of reach, it needs {rate}" if required.obstacle else f"{text}: possible with {rate}"

@@ -5,18 +5,26 @@ from __future__ import annotations
 import re
 
 from specdoctor.core.events import VerdictReached
-from specdoctor.render.layout import labelled, pad, width_of, wrap
+from specdoctor.render.layout import labelled, pad, paste_lines, width_of, wrap
 
 # Evidence ids that end a line, set apart by two spaces or more.
 _CITED = re.compile(r"\s{2,}((?:E\d+)(?: E\d+)*)\s*$")
 
 
 def verdict_text(event: VerdictReached, *, width: int = 80) -> str:
-    """The composed lines of a verdict, wrapped to `width` columns; words are never cut, so that they can be copied."""
+    """The composed lines of a verdict, wrapped to `width` columns; words are never cut, so that they can be copied.
+
+    A launch line stands by itself under what to do now, whole: pasted, it is one command.
+    """
     lines = event.lines or (("verdict", event.headline),)
     label_width = max(width_of(label) for label, _ in lines) + 2
     out: list[str] = []
+    launch = event.recommendation.launch if event.recommendation else ""
     for label, text in lines:
+        if launch and label == "do now" and text.startswith(launch):
+            origin = f"start it with the next line{text[len(launch) :]}"
+            out += labelled(label, origin, label_width=label_width, width=width) + paste_lines(launch, width=width)
+            continue
         cited = _CITED.search(text)
         block = labelled(label, text[: cited.start()] if cited else text, label_width=label_width, width=width)
         out += _with_evidence(block, cited.group(1), width, label_width) if cited else block

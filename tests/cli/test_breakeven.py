@@ -91,3 +91,14 @@ def test_a_figure_that_cannot_be_is_a_usage_error(specdoctor: Command, words: tu
     assert shown.exit_code == 2
     assert said in " ".join(shown.stderr.split())
     assert shown.stdout == ""
+
+
+def test_the_cycle_follows_from_accept_length_and_throughput(specdoctor: Command) -> None:
+    given = ("breakeven", "--baseline", "90", "--throughput", "56.8", "--accept-length", "1.6")
+    found = document(specdoctor(*given, "--json"))
+    assert found["cycle_ms"] == pytest.approx(28.169, abs=1e-3)
+    assert found["cycle_derived"] is True
+    assert found["break_even_accept_length"] == pytest.approx(2.535, abs=1e-3)
+    assert "speculation loses: 56.8 tok/s, 0.631 of the baseline" in specdoctor(*given).stdout
+    alone = specdoctor("breakeven", "--baseline", "90", "--throughput", "56.8")
+    assert (alone.exit_code, "add --cycle-ms, or both" in alone.stderr) == (2, True)

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import shlex
+
 from specdoctor.core.events import VerdictReached
 from specdoctor.core.ledger import fold
 from specdoctor.render.verdict import verdict_text
@@ -27,6 +29,16 @@ def test_evidence_stands_at_the_right_edge_or_on_a_line_of_its_own() -> None:
     assert lines[0].endswith("E3 E9")
     assert len(lines[0]) == 80
     assert lines[2] == "E1".rjust(80)
+
+
+def test_a_launch_line_under_what_to_do_now_is_one_command_when_pasted() -> None:
+    advice = reached().recommendation
+    assert advice is not None
+    text = verdict_text(reached(lines=(("do now", f"{advice.launch} [90 tok/s, measured E7]"), ("cost", "none"))))
+    first, *pasted, last = text.splitlines()
+    assert first == "do now  start it with the next line [90 tok/s, measured E7]"
+    assert shlex.split("\n".join(pasted).replace("\\\n", " ")) == shlex.split(advice.launch)
+    assert last == "cost    none"
 
 
 def test_a_verdict_without_lines_shows_its_headline() -> None:
