@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import selectors
 import signal
 import subprocess
 import time
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import IO, Self
 
 from specdoctor.core.errors import CommandTimeout
@@ -89,7 +91,9 @@ class LocalHost:
         )
 
     def read_range(self, path: str, *, offset: int = 0, length: int | None = None) -> bytes:
-        """Bytes of a file of this machine, at most 64 MiB; raises FileNotFoundError, PermissionError."""
+        """Bytes of a file, at most 64 MiB. Raises FileNotFoundError, PermissionError, IsADirectoryError."""
+        if Path(path).is_dir():
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path)
         with open_input(path, pipes=False) as file:
             file.seek(offset)
             return file.read(MAX_READ_BYTES if length is None else min(length, MAX_READ_BYTES))
