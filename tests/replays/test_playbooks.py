@@ -138,7 +138,7 @@ def test_without_permission_it_waits_and_nothing_is_touched() -> None:
 def test_a_server_that_is_down_gets_no_step_but_the_checks() -> None:
     run, found = replayed("eagle3-slower-than-baseline", "server-down")
     assert {a.started.what for a in run.ledger.actions.values()} <= {"snapshot", "checks", "compute"}
-    assert exit_code(found) == 1
+    assert exit_code(found) == 3
 
 
 class Stopped(Exception):
