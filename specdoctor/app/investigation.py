@@ -41,7 +41,7 @@ def going_on(run: Run) -> str:
 def start(run: Run, settings: ev.RunSettings, *, by: str = "") -> None:
     """Write the first event of a new run. A number of clients in the symptom counts where none was asked for."""
     told = read_symptom(settings.symptom).clients
-    if settings.concurrency == 1 and told > 1:
+    if "concurrency" not in settings.model_fields_set and told > 1:
         settings = settings.model_copy(update={"concurrency": told})
     target = run.operations.target
     run.emit(ev.RunStarted(run=run.id, target=target, settings=settings, tool_version=__version__, by=by))
