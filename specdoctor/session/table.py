@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
+import re
 from collections.abc import Sequence
 
 from specdoctor.core.errors import UsageError
@@ -18,6 +19,14 @@ ORDER = ("why", "evidence", "hypotheses", "add", "drop", "undrop", "prior", "run
 """Those that come first in the help; the others follow by name."""
 SHORT = {"y": "approve once", "k": "approve kind", "a": "approve run", "n": "deny", "c": "commands"}
 """Single letters, understood while a question stands."""
+BARE = {
+    **dict.fromkeys(("quit", "exit", "q"), "quit"),
+    **dict.fromkeys(("help", "?"), "help"),
+    **dict.fromkeys(("yes", "y"), "approve once"),
+    **dict.fromkeys(("no", "n"), "deny"),
+}
+"""Words that stand alone on a line and mean a command, always."""
+_BARE_LINE = re.compile(r"(?:please[\s,]+)?([a-z]+|\?)\??(?:[\s,]+please)?[\s.!,]*", re.I)
 PLAIN = "a plain sentence says what you see, or claims what would be measured"
 
 
@@ -46,12 +55,13 @@ COMMANDS = _commands()
 
 
 def outcome_of(view: View, line: str) -> Outcome:
-    """What a line comes to: a command, a letter for a question that stands, or a plain sentence. Raises UsageError."""
+    """What a line comes to: a command, a word or letter that means one, or a sentence. Raises UsageError."""
     line = line.strip()
     if view.question is not None and line.lower() in SHORT:
         line = f"/{SHORT[line.lower()]}"
     if not line:
         return Outcome()
+    line = _bare(line) or line
     if not line.startswith("/"):
         return said(view, line)
     name, _, rest = line[1:].partition(" ")
@@ -59,6 +69,14 @@ def outcome_of(view: View, line: str) -> Outcome:
     if command is None:
         raise UsageError(unknown_word("command", f"/{name}", [f"/{n}" for n in COMMANDS]), next_step="/help lists them")
     return command.run(view, rest)
+
+
+def _bare(line: str) -> str:
+    """The command that a word on its own means, politeness and punctuation aside; a doubtful `yes?` means none."""
+    found = _BARE_LINE.fullmatch(line)
+    command = BARE.get(found.group(1).lower()) if found else None
+    doubtful = "?" in line and command != "help"
+    return f"/{command}" if command and not doubtful else ""
 
 
 def completions_of(view: View, line: str) -> list[str]:

@@ -106,7 +106,8 @@ def test_a_claim_says_what_it_foretells() -> None:
         ('/add "open', "cannot be split"),
         ("/approve", "nothing is asked"),
         ("/deny", "nothing is asked"),
-        ("y", "says nothing"),
+        *((word, "nothing is asked") for word in ("y", "yes", "Yes please!", "no", "n", "No.")),
+        ("k", "says nothing"),
     ],
 )
 def test_what_is_wrong_is_said_with_what_to_do(line: str, says: str) -> None:
@@ -119,6 +120,10 @@ def test_what_is_wrong_is_said_with_what_to_do(line: str, says: str) -> None:
     [
         ("/approve", True, "once"),
         ("y", True, "once"),
+        ("yes", True, "once"),
+        ("Yes, please.", True, "once"),
+        ("no!", False, "once"),
+        ("please no", False, "once"),
         ("k", True, "kind"),
         ("A", True, "run"),
         ("/approve run", True, "run"),
@@ -132,9 +137,56 @@ def test_an_answer_names_its_question(line: str, granted: bool, scope: str) -> N
     assert (reply.batch, reply.granted, reply.scope) == ("B1", granted, scope)
 
 
-@pytest.mark.parametrize("line", ["yes", "approve", "please approve everything", "/commands", "c", ""])
+@pytest.mark.parametrize(
+    "line", ["yes?", "yes but later", "please", "approve", "please approve everything", "/commands", "c", ""]
+)
 def test_nothing_else_is_a_yes(line: str) -> None:
     assert not isinstance(outcome_of(view(ASKS), line).request, wishes.Reply)
+
+
+@pytest.mark.parametrize("line", ["quit", "exit", "q", "Quit!", "please quit", "exit, please."])
+def test_a_bare_word_leaves(line: str) -> None:
+    for seen in (view(), view(ASKS)):
+        assert outcome_of(seen, line) == outcome_of(seen, "/quit")
+
+
+@pytest.mark.parametrize("line", ["help", "?", "Help!", "help?", "please help"])
+def test_a_bare_word_helps(line: str) -> None:
+    assert outcome_of(view(), line) == outcome_of(view(), "/help")
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "why is it so slow?",
+        "why is it 40 tok/s",
+        "what does accept length mean",
+        "what does WIRE-1 mean?",
+        "how long does it take",
+        "is it slow?",
+        "it is slow, right?",
+        "quit?",
+    ],
+)
+def test_a_question_is_answered_and_not_recorded(line: str) -> None:
+    outcome = outcome_of(view(), line)
+    assert (outcome.request, outcome.do) == (None, "")
+    assert all(place in outcome.text for place in ("/why", "/help", "specdoctor causes"))
+    assert max(map(len, outcome.text.splitlines())) < 80
+
+
+@pytest.mark.parametrize(
+    ("line", "kind"),
+    [
+        ("what we see is that the queue grows", wishes.Told),
+        ("it drops to 40 tok/s with 8 clients, is that normal?", wishes.Told),
+        ("what changed: driver 550 last week", wishes.Note),
+        ("could it be WIRE-1?", wishes.Asked),
+        ("would it give 95 tok/s with 5 steps?", wishes.Asked),
+    ],
+)
+def test_what_tells_something_is_recorded_however_it_begins(line: str, kind: type) -> None:
+    assert isinstance(outcome_of(view(), line).request, kind)
 
 
 def test_nothing_is_approved_while_paused() -> None:
