@@ -11,14 +11,22 @@ from collections.abc import Mapping
 LARGEST_CHARS = 8 << 20
 MOST_PIECES = 50
 _FENCE = re.compile(r"^[ \t>]*(?:```|~~~)")
+_QUOTED = re.compile(r"^[ \t]*(?:>[ \t]?)+(?=\S|[ \t])")
+_PROMPT = re.compile(r"^[ \t]*(?:\(\S+\)[ \t]+)?(?:\[?[\w.-]+@[\w.-]+[: ]\S*[$#][ \t]+|[$#%][ \t]+|\+ )?")
 _COMMAND = re.compile(
-    r"^(?:[$>] |\+ )?(?:(?:sudo|nohup|exec|env) +)*(?:[A-Z][A-Z0-9_]*=\S* +)*"
+    r"(?:(?:sudo|nohup|exec|env) +)*(?:[A-Z][A-Z0-9_]*=\S* +)*(?:(?:numactl|taskset|srun|nice|time)(?: +[-\d]\S*)* +)?"
     r"(?:\S*python[\d.]* -m (?:sglang|vllm)\S*|(?:\S*/)?(?:vllm serve|sglang serve|llama-server|trtllm-serve) |"
     r"(?:docker|podman) run )"
 )
+_HASHED = re.compile(r"^[ \t]*#")
 _LOGGED = re.compile(r"\d\d:\d\d:\d\d|^(?:srv|slot|llama_\w+|main|common_\w+|\d+\.\d\d\.\d{3}\.\d{3})\b")
 _FEWEST_LOGGED = 3
 """A text with fewer lines of a log beside its command is a launch file, not a paste."""
+_SURELY_LOGGED = re.compile(
+    r"\b(?:INFO|WARNING|ERROR|DEBUG) \d\d-\d\d \d\d:\d\d:\d\d\b|\[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\b.*\] |"
+    r"\beval time = +[\d.]+ ms|\bdraft acceptance rate = "
+)
+"""A line as only an engine writes it: one is enough."""
 
 
 def pieces_of(texts: Mapping[str, str]) -> tuple[dict[str, str], dict[str, str]]:
@@ -30,14 +38,17 @@ def pieces_of(texts: Mapping[str, str]) -> tuple[dict[str, str], dict[str, str]]
         if not blocks:
             out[where] = text
             continue
-        lines = text.split("\n")
+        lines, fenced = text.split("\n"), _is_fenced(text)
         taken: set[int] = set()
         for number, block in enumerate(blocks[:MOST_PIECES], start=1):
             name = f"{where}#{number}"
-            out[name] = "\n".join(line if n in block else "" for n, line in enumerate(lines))
+            out[name] = "\n".join(_bare(line, fenced) if n in block else "" for n, line in enumerate(lines))
             behind[name] = where
             taken |= block
-        rest = "\n".join("" if n in taken or _FENCE.match(line) else line for n, line in enumerate(lines))
+        rest = "\n".join(
+            "" if n in taken or _FENCE.match(line) else line if fenced else _QUOTED.sub("", line)
+            for n, line in enumerate(lines)
+        )
         if rest.strip():
             out[where] = rest
     return out, behind
@@ -45,7 +56,7 @@ def pieces_of(texts: Mapping[str, str]) -> tuple[dict[str, str], dict[str, str]]
 
 def _blocks(text: str) -> list[set[int]]:
     """The lines of each piece, by index; empty for a text of one kind."""
-    if "```" in text or "~~~" in text:
+    if _is_fenced(text):
         return _fenced(text.split("\n"))
     return _commands(text.split("\n"))
 
@@ -72,7 +83,7 @@ def _commands(lines: list[str]) -> list[set[int]]:
     found: list[set[int]] = []
     index = 0
     while index < len(lines):
-        if not lines[index] or _COMMAND.match(lines[index][:2000]) is None:
+        if not lines[index] or _COMMAND.match(_bare(lines[index][:2000])) is None:
             index += 1
             continue
         block = {index}
@@ -81,8 +92,20 @@ def _commands(lines: list[str]) -> list[set[int]]:
             block.add(index)
         found.append(block)
         index += 1
+    typed = [block for block in found if not _HASHED.match(lines[min(block)])]
+    found = typed or found
     if not found:
         return []
     commands = set().union(*found)
-    logged = sum(1 for n, line in enumerate(lines) if n not in commands and _LOGGED.search(line[:200]))
-    return found if logged >= _FEWEST_LOGGED else []
+    beside = [line[:200] for n, line in enumerate(lines) if n not in commands]
+    surely = any(_SURELY_LOGGED.search(line) for line in beside)
+    return found if surely or sum(1 for line in beside if _LOGGED.search(line)) >= _FEWEST_LOGGED else []
+
+
+def _is_fenced(text: str) -> bool:
+    return "```" in text or "~~~" in text
+
+
+def _bare(line: str, fenced: bool = False) -> str:
+    """A line of a paste without the quote of a mail and the prompt of a shell before it."""
+    return line if fenced else _PROMPT.sub("", _QUOTED.sub("", line), count=1)

@@ -240,6 +240,26 @@ def test_a_command_pasted_above_its_log() -> None:
     assert (facts["draft_steps"], facts["accept_length"], facts["max_running_requests"]) == (3, 2.0, 64)
 
 
+@pytest.mark.parametrize("before", ["", "$ ", "# ", "> ", "> $ ", "    ", "root@gpu1:/srv# "])
+@pytest.mark.parametrize("log_first", [False, True])
+def test_a_command_in_a_mail_with_one_line_of_log(before: str, log_first: bool) -> None:
+    command = f"{before}docker run --gpus all \\\n{'> ' if '>' in before else ''}  vllm/vllm-openai --enforce-eager\n"
+    log = "INFO 11-20 10:11:12 [loggers.py:123] Engine 000: Avg generation throughput: 31.1 tokens/s\n"
+    text = "Hi! We run\n" + (log + command if log_first else command + log) + "and it is slow.\n"
+    pieces, behind = pieces_of({"mail": text})
+    (where,) = behind
+    assert pieces[where].split() == ["docker", "run", "--gpus", "all", "\\", "vllm/vllm-openai", "--enforce-eager"]
+    assert ("docker" in pieces["mail"], log in pieces["mail"]) == (False, True)
+    assert "Hi! We run" in pieces["mail"]
+    assert len(pieces[where].split("\n")) == len(text.split("\n"))
+
+
+def test_a_llama_server_typed_above_two_lines_of_its_log() -> None:
+    log = "       eval time =    9123.10 ms /   256 tokens (   35.64 ms per token,    28.06 tokens per second)\n"
+    pieces, behind = pieces_of({"t": f"# old: $ llama-server -m b\n  $ llama-server -m a -md b --draft-max 16\n{log}"})
+    assert [pieces[where].strip() for where in behind] == ["llama-server -m a -md b --draft-max 16"]
+
+
 def test_a_launch_script_stays_whole() -> None:
     script = f"#!/bin/sh\nexport A=1\ncd /srv\n{LAUNCH}wait\n"
     assert pieces_of({"launch.sh": script}) == ({"launch.sh": script}, {})
