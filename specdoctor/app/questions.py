@@ -87,6 +87,8 @@ def _restart_lines(run: Run, moves: Sequence[Move]) -> list[str]:
     ledger, server = run.ledger, run.ledger.current_server
     tested = list(dict.fromkeys(h for m in moves for h in getattr(m, "hypotheses", ())))
     lines = [f"{', '.join(tested) or 'This'} needs a restart of the server on {run.operations.target}.", ""]
+    # What a yes does stands last, so that it is in sight above the prompt of a small terminal.
+    lines += [f"  traffic   {_traffic(run)}", *_known(run), ""]
     lines += [f"  {h.ljust(8)}  {ledger.hypotheses[h].claim}" for h in tested if h in ledger.hypotheses]
     if server is not None:
         lines.append(f"  stop      pid {server.pid}, port {server.port} (proved: start time, arguments, port)")
@@ -99,8 +101,6 @@ def _restart_lines(run: Run, moves: Sequence[Move]) -> list[str]:
         f"  down      {_downtime(run, moves)}",
         f"  budget    {ledger.restarts} of {ledger.settings.max_restarts} restarts used; one is kept for putting back",
         f"  way back  {_way_back(run)}",
-        f"  traffic   {_traffic(run)}",
-        *_known(run),
     ]
     return lines
 

@@ -81,7 +81,10 @@ def _first_words(run: Run) -> str:
     if pause is not None:
         pause()
     if run.ledger.changed:
-        return "interrupted: putting the server back; Ctrl-C again leaves at once and leaves it as it is now"
+        return (
+            "interrupted: putting the server back; Ctrl-C again leaves at once, "
+            f"and the guard on the host puts it back after {run.ledger.settings.grace_s:.0f} s"
+        )
     return "interrupted: the server was not changed; ending"
 
 

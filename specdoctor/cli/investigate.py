@@ -324,6 +324,7 @@ def verdict_of(ledger: Ledger) -> str:
 
 def point_at(store: MirroredStore, ledger: Ledger) -> None:
     """Say what the run waits for, what to do about a server that was not put back, and where the report is."""
+    from specdoctor.cli.going_on import going_on_words
     from specdoctor.core.ledger import left_to_do
     from specdoctor.render.clean import clean
 
@@ -345,3 +346,5 @@ def point_at(store: MirroredStore, ledger: Ledger) -> None:
         say(f"when it is up, go on with:  specdoctor investigate --resume {ledger.run} --allow load")
     report = store.transcript.directory(ledger.run) / "report.md"
     say(f"run {ledger.run}   report {report}   more: specdoctor review {ledger.run}")
+    if words := going_on_words(ledger):
+        say(clean(words))

@@ -14,12 +14,20 @@ KINDS = {Risk.LOAD: "benchmarks", Risk.RESTART: "restarts"}
 
 def question_lines(asked: ApprovalAsked, *, width: int) -> list[str]:
     """The whole question with its commands, wrapped beside its labels."""
-    lines: list[str] = []
-    for line in clean(asked.text).splitlines():
-        lines += textwrap.wrap(line, width, subsequent_indent=" " * 12, break_long_words=False) or [""]
     # What a benchmark sends stands in its text as it is.
     commands = command_lines(asked, width=width) if asked.risk is Risk.RESTART else []
-    return [*lines, "  would run", *commands] if commands else lines
+    if not commands:
+        return _wrapped(asked.text, width)
+    # The last paragraph, what a yes does and how it is undone, stays next to the prompt.
+    before, _, last = asked.text.rpartition("\n\n")
+    return [*_wrapped(before, width), "", "  would run", *commands, "", *_wrapped(last, width)]
+
+
+def _wrapped(text: str, width: int) -> list[str]:
+    lines: list[str] = []
+    for line in clean(text).splitlines():
+        lines += textwrap.wrap(line, width, subsequent_indent=" " * 12, break_long_words=False) or [""]
+    return lines
 
 
 def command_lines(asked: ApprovalAsked, *, width: int) -> list[str]:

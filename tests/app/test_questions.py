@@ -20,7 +20,9 @@ def test_the_question_before_a_restart_says_what_it_costs_and_what_is_known_with
     assert f"specdoctor/{run.id}/way_back.json" in text
     assert "a guard there restores it when nothing was heard from here for 90 s" in text
     assert re.search(r"traffic   no request of others seen \((just now|\d+ s ago)\)", text)
-    known = text.split("known without it\n")[1]
+    known, last = text.split("known without it\n")[1].split("\n\n")
     assert "CFG-3" in known or "draft" in known
     assert "of 3 restarts used" in text
+    labels = [line.split()[0] for line in last.splitlines() if line.startswith("  ")]
+    assert labels[-5:] == ["stop", "start", "down", "budget", "way"]
     assert "(its last start here)" in asking.asked[-1].text

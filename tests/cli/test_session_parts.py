@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from specdoctor.cli.going_on import going_on_words
 from specdoctor.cli.session.desk import QueueDesk
 from specdoctor.cli.session.history import KeptHistory
 from specdoctor.cli.session.news import news
@@ -14,6 +15,7 @@ from specdoctor.cli.session.opening import possible
 from specdoctor.cli.session.region import fragments, region
 from specdoctor.core import events as ev
 from specdoctor.core import person_events as pe
+from specdoctor.core.ledger import fold
 from specdoctor.core.wishes import Hold
 from specdoctor.session.view import View
 from tests.render.story import story, until
@@ -78,3 +80,18 @@ def test_an_empty_chair_keeps_nobody_waiting() -> None:
 
 def test_no_session_without_a_terminal() -> None:
     assert not possible(plain=False)
+
+
+def test_the_last_line_of_an_interrupted_run_says_how_to_go_on() -> None:
+    left = ev.RunEnded(exit_code=130, reason="interrupted by the user")
+    whole = [e for e in story() if not isinstance(e, ev.RunEnded)]
+    run = fold(whole).run
+    going_on = f"go on with:  specdoctor investigate --resume {run}"
+    early = whole[: next(i for i, e in enumerate(whole) if isinstance(e, ev.ActionStarted) and e.what == "relaunch")]
+    assert going_on_words(fold([*early, left])) == f"the server was not changed; {going_on}"
+    changed = until("server.relaunched")
+    assert going_on_words(fold(changed)) == f"the server may NOT be as it was; {going_on}"
+    assert going_on_words(fold([*whole, left])) == f"the server is as it was; {going_on}"
+    waits = ev.RunEnded(exit_code=4, reason=f"waits; go on with: specdoctor investigate --resume {run}")
+    assert going_on_words(fold([*early, waits])).endswith(going_on)
+    assert going_on_words(fold([*whole, ev.RunEnded(exit_code=0, reason="finished")])) == ""

@@ -195,7 +195,10 @@ def test_nothing_is_approved_while_paused() -> None:
 
 
 def test_a_question_shows_its_commands_and_what_can_be_answered() -> None:
-    shown = "\n".join(question_lines(ASKS, width=80))
+    lines = question_lines(ASKS, width=80)
+    assert lines[0] == "H1 needs a restart."
+    assert lines[-1] == "  stop      pid 7"
+    shown = "\n".join(lines)
     assert "pid 7" in shown
     assert "    kill -TERM 7" in shown
     assert "    kill -TERM 7" in outcome_of(view(ASKS), "c").text
