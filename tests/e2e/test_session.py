@@ -117,8 +117,10 @@ def test_a_whole_session_by_keys(lab: Practice, client: Client, opened: Opened, 
     pane.enter("/go")
     pane.until("Restart?")
     assert the(client, "pause.set")[-1]["paused"] is False
-    question = shown("approval", pane.until("python3 -m sglang.launch_server"))
+    question = shown("approval", pane.until("  way back  "))
     whole = pane.scrolled
+    assert "python3 -m sglang.launch_server" in whole
+    assert "  stop      " in question
     for word in (f"kill -TERM {found.pid}", "  down      ", "  way back  ", "  stop      ", "would run"):
         assert word in whole
     assert "[k] all restarts" in " ".join(question.split())
