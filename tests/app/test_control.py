@@ -29,6 +29,7 @@ class ComesBackSlower(SimulatedHost):
         return super().restore(order, on_progress)
 
 
+@pytest.mark.slow
 def test_a_server_that_is_as_it_was_is_as_fast_as_it_was() -> None:
     run, _ = simulated(WORLD)
     control = run.ledger.control

@@ -27,6 +27,7 @@ def test_they_change_nothing_but_what_is_told() -> None:
     assert "(some weeks ago)" in words
 
 
+@pytest.mark.slow
 def test_break_even_is_told_from_measured_figures_on_both_sides() -> None:
     run, _ = simulated("kimi-k2.5-eagle3")
     found = run_document(run.ledger).break_even

@@ -69,7 +69,14 @@ def killed_and_resumed(name: str, at: int, *, after: bool) -> tuple[Run, int, Si
     return run, code, host, store
 
 
-@pytest.mark.parametrize("name", ["kimi-k2.5-eagle3", pytest.param("override-is-the-cause", marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param("kimi-k2.5-eagle3", marks=pytest.mark.slow),
+        "graphs-off-by-flag",
+        pytest.param("override-is-the-cause", marks=pytest.mark.slow),
+    ],
+)
 def test_killed_anywhere(name: str) -> None:
     whole, code = undisturbed(name)
     assert whole.ledger.verdict is not None

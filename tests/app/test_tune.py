@@ -65,6 +65,7 @@ def test_off_where_nothing_beats_no_speculation() -> None:
     assert "--speculative-num-steps" not in outcome(searched(NEVER_PAYS)).launches[1]
 
 
+@pytest.mark.slow
 def test_a_winner_is_started_anew_after_it_was_chosen_and_its_line_can_be_pasted() -> None:
     run = searched(PAYS)
     (found,) = outcome(run).tuned.results

@@ -53,7 +53,7 @@ ONE_DRAW = frozenset(
 )
 """Worlds whose other draws are left to the end-to-end suite."""
 
-LATER = ONE_DRAW - set("graphs-off-in-verify numa-unbound off-by-one d2t-zero tree-too-wide phantom-regression".split())
+LATER = ONE_DRAW - set("graphs-off-in-verify numa-unbound d2t-zero phantom-regression".split()) | {"request-cap-48"}
 """Worlds left to the end-to-end suite altogether: each has a near relation that is always played."""
 
 
@@ -165,6 +165,7 @@ def test_prompts_of_the_training_are_tried_once_and_stand_apart() -> None:
     assert as_found.prompt_set != tried[0].prompt_set
 
 
+@pytest.mark.slow
 def test_a_weak_drafter_is_told_from_a_wrong_wiring_by_what_it_gives_alone() -> None:
     run, _ = simulated("undertrained")
     assert roles(run)["TRAIN-2"] == ("supported", Role.EXPLAINS)
@@ -172,6 +173,7 @@ def test_a_weak_drafter_is_told_from_a_wrong_wiring_by_what_it_gives_alone() -> 
     assert "repair TRAIN-2" not in dict(run.ledger.verdict.lines)["then"]
 
 
+@pytest.mark.slow
 def test_of_a_patched_engine_the_version_tells_nothing_and_its_source_does() -> None:
     run, code = simulated("patched-engine")
     assert code == 0
@@ -304,10 +306,10 @@ def test_no_secret_is_kept() -> None:
         pytest.param("Throughput went from 90 tok/s to 57 tok/s after enabling EAGLE-3", marks=pytest.mark.slow),
         pytest.param("accept length is 1.6, very low", marks=pytest.mark.slow),
         pytest.param("EAGLE-3 bringt nichts, 57 Tokens pro Sekunde, ohne 90", marks=pytest.mark.slow),
-        "90 tok/s with EAGLE and 57 without",
+        pytest.param("90 tok/s with EAGLE and 57 without", marks=pytest.mark.slow),
         pytest.param("EAGLE-3 is slow: 57 tok/s; it was 40 tok/s without", marks=pytest.mark.slow),
         "",
-        "is everything ok?",
+        pytest.param("is everything ok?", marks=pytest.mark.slow),
     ],
 )
 def test_no_wording_makes_a_loss_healthy(symptom: str) -> None:
