@@ -24,6 +24,7 @@ from specdoctor.app.run import FACTS_ARTEFACT, Run
 from specdoctor.app.start_record import note_record
 from specdoctor.app.stored_test import stored_test
 from specdoctor.app.surroundings import surroundings_text
+from specdoctor.app.verdict_record import note_verdicts
 from specdoctor.app.wide import wide_figures, wide_plan
 from specdoctor.core import events as ev
 from specdoctor.core.errors import ConnectionLost, LedgerError, TargetError, UsageError
@@ -193,7 +194,7 @@ def _snapshot(run: Run, action: str) -> Outcome:
     if first:
         for claim in (*read_symptom(settings.symptom).claims, *read_recall(settings.recall, settings.recalled_at)):
             run.emit(ev.ClaimStated(claim=claim))
-    past = (note_history(run, action, facts), note_record(run, action)) if first else ()
+    past = (note_history(run, action, facts), note_record(run, action), note_verdicts(run, action)) if first else ()
     cited = (evidence, *(e for e in past if e is not None))
     return "done", f"{view.engine} {version} is {view.state}: {spec}", cited
 

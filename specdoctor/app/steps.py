@@ -89,6 +89,7 @@ def gate(run: Run, moves: Sequence[Move]) -> tuple[list[Move], Batch | None]:
             _refuse(run, move, Refused(why="dry run"))
         else:
             passed.append(move)
+            _told_why(run, move)
             if outcome.needs_approval:
                 asking.append(move)
     if not asking:
@@ -97,6 +98,14 @@ def gate(run: Run, moves: Sequence[Move]) -> tuple[list[Move], Batch | None]:
     lines = tuple(map(without_remark, batch.commands))
     run.emit(ev.ApprovalAsked(batch=batch.id, risk=batch.risk, text=batch.text, lines=lines))
     return passed, batch
+
+
+def _told_why(run: Run, move: Move) -> None:
+    """Write down why this launch comes next, once, before anybody is asked about it."""
+    if not isinstance(move, Relaunch) or move.choice is None:
+        return
+    if not run.ledger.choices or run.ledger.choices[-1].choice != move.choice:
+        run.emit(ev.ExperimentChosen(choice=move.choice))
 
 
 def _look_again(run: Run, move: Move) -> None:

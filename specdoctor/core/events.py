@@ -9,6 +9,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, JsonValue, TypeAdapter
 
+from specdoctor.core.choice import Choice
 from specdoctor.core.endpoint import Endpoint
 from specdoctor.core.estimate import Estimate
 from specdoctor.core.hypothesis import Claim, Hypothesis, Observation, TodoStatus
@@ -149,6 +150,13 @@ class MoveRefused(_Event):
     change: LaunchChange | None = None
     start: str = ""
     back: str = ""
+
+
+class ExperimentChosen(_Event):
+    """Which launch comes next and why: what it and the others are expected to tell for a minute of the GPU's time."""
+
+    kind: Literal["experiment.chosen"] = "experiment.chosen"
+    choice: Choice
 
 
 class ModelAsked(_Event):
@@ -423,6 +431,7 @@ Event = Annotated[
     | HypothesisClosed
     | TodoChanged
     | MoveRefused
+    | ExperimentChosen
     | ModelAsked
     | ProposalRefused
     | ApprovalAsked

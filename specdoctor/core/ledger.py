@@ -66,6 +66,7 @@ class Ledger:
         self.verdict: ev.VerdictReached | None = None
         self.ended: ev.RunEnded | None = None
         self.released = False
+        self.choices: list[ev.ExperimentChosen] = []
         self.resumes = 0
         self.changed = False
         """True while the server may not be as it was found."""
@@ -287,6 +288,8 @@ class Ledger:
                 self._move_todo(event)
             case ev.MoveRefused():
                 self.refusals.append(event)
+            case ev.ExperimentChosen():
+                self.choices.append(event)
             case ev.ModelAsked():
                 self.model_calls.append(event)
             case ev.ProposalRefused():

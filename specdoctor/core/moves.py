@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from specdoctor.core.answer_sets import AnswerKind
+from specdoctor.core.choice import Choice
 from specdoctor.core.hypothesis import Answers, Prediction, Priority
 from specdoctor.core.launch import LaunchChange
 from specdoctor.core.model import Frozen, Risk
@@ -84,11 +85,12 @@ class Bench(Frozen):
 
 
 class Relaunch(Frozen):
-    """Restart the server with a change against its original launch line."""
+    """Restart the server with a change against its original launch line; `choice`: why this one of those left."""
 
     kind: Literal["relaunch"] = "relaunch"
     change: LaunchChange
     hypotheses: tuple[str, ...] = ()
+    choice: Choice | None = None
     why: str = ""
 
 

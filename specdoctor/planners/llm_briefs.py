@@ -11,6 +11,8 @@ from collections.abc import Iterable, Sequence
 
 from pydantic import JsonValue
 
+from specdoctor.analysis.symptom import read_symptom
+from specdoctor.core.choice import ExperimentOption
 from specdoctor.core.clean import one_line
 from specdoctor.core.estimate import Estimate
 from specdoctor.core.hypothesis import Hypothesis
@@ -20,10 +22,14 @@ from specdoctor.core.moves import Move
 from specdoctor.core.ports import Briefing
 from specdoctor.core.redact import redact, secret_name, secrets_in_argv
 from specdoctor.knowledge.table import CAUSES
+from specdoctor.planners.choosing import ranked
+from specdoctor.planners.experiments import pending_experiments
 from specdoctor.planners.llm_proposals import MOST_PROPOSALS
+from specdoctor.planners.rival_tests import rival_claims
 
 MOST_CHARACTERS = 160
 """Of one quoted text."""
+MOST_LAUNCHES = 4
 MOST_OF_A_KIND = 12
 """Hypotheses, measurements, findings of one kind; the newest count."""
 
@@ -62,6 +68,7 @@ def briefs(briefing: Briefing, rules: Sequence[Move]) -> str:
         *(("hypothesis", _hypothesis(h)) for h in list(ledger.hypotheses.values())[-MOST_OF_A_KIND:]),
         *(("refused move", f"{r.move}: {r.why}") for r in ledger.standing_refusals[-3:]),
         ("left", _left(ledger)),
+        *(("launch that could be made", option.words) for option in _options(briefing)),
         ("rules propose next", [_next(m) for m in rules[:MOST_OF_A_KIND]]),
     ]
     lines = [f"{label}: {json.dumps(_tidy(value, hidden), ensure_ascii=False)}" for label, value in rows]
@@ -153,6 +160,14 @@ def _hypothesis(h: Hypothesis) -> JsonValue:
         told["because"] = h.because
         told["evidence"] = list(h.evidence)
     return told
+
+
+def _options(briefing: Briefing) -> list[ExperimentOption]:
+    """Launches that are left to test, by what each tells for a minute, as the rules choose by."""
+    ledger = briefing.ledger
+    symptom = read_symptom(ledger.settings.symptom).at(ledger.settings.concurrency)
+    left = pending_experiments(briefing, symptom)
+    return [option for _, option in ranked(ledger, left, rival_claims(briefing))][:MOST_LAUNCHES]
 
 
 def _left(ledger: Ledger) -> JsonValue:

@@ -18,7 +18,8 @@ from specdoctor.core.policy import Refused, decide
 from specdoctor.core.ports import Briefing
 from specdoctor.knowledge.table import CAUSES
 from specdoctor.planners.asked_launch import Refusal, change_of, prediction_of
-from specdoctor.planners.experiments import pending_experiments
+from specdoctor.planners.choosing import choice_of
+from specdoctor.planners.experiments import Experiment, pending_experiments
 from specdoctor.planners.llm_proposals import (
     AskProposal,
     CheckProposal,
@@ -207,7 +208,9 @@ def _relaunch(proposal: RelaunchProposal, briefing: Briefing) -> Relaunch:
     left = ledger.settings.max_restarts - ledger.restarts
     if listed is None and left < len(others) + 2:
         raise Refusal(f"{left} restarts are left: the tests of the rules and the way back need them")
-    return Relaunch(change=change, hypotheses=(h.id,), why=f"the model: {words(proposal.why)}")
+    chosen = listed or Experiment(change=change, hypotheses=(h.id,), why="")
+    choice = choice_of(ledger, [chosen, *(e for e in pending if e is not chosen)], chosen, rival_claims(briefing))
+    return Relaunch(change=change, hypotheses=(h.id,), why=f"the model: {words(proposal.why)}", choice=choice)
 
 
 def _park(proposal: ParkProposal, briefing: Briefing) -> Park:

@@ -271,7 +271,7 @@ def _said_once(ledger: Ledger, text: str) -> Note | None:
 
 def _taken(ledger: Ledger, move: Move) -> int:
     """How often the ledger shows this very move, done or refused."""
-    wanted = move.model_dump(mode="json", exclude={"why", "hypotheses"})
+    wanted = move.model_dump(mode="json", exclude={"why", "hypotheses", "choice"})
     done = sum(
         1
         for a in ledger.actions.values()

@@ -13,6 +13,7 @@ from specdoctor.core.ledger import Ledger
 from specdoctor.core.model import Status
 from specdoctor.core.moves import Bench, Move, OpenHypothesis
 from specdoctor.core.ports import Briefing
+from specdoctor.planners.choosing import entropy, priors
 from specdoctor.planners.experiments import baseline_change, remedy_change
 from specdoctor.planners.state import benched, explained, slower_confirmed
 
@@ -138,7 +139,9 @@ def _claims(briefing: Briefing) -> list[tuple[int, OpenHypothesis]]:
         )
         key = f"rival:{o.cause}:{o.check}"
         out.setdefault(key, (_nearest(o, ledger.settings.concurrency), _opened(key, o, prediction)))
-    return list(out.values())
+    told = priors(ledger, [claim.cause for _, claim in out.values()])
+    # Equally near ones: what tells most for the minutes of a launch, which are the same for all.
+    return sorted(out.values(), key=lambda found: (found[0], -entropy(told[found[1].cause])))
 
 
 def _nearest(o: Observation, concurrency: int) -> int:

@@ -26,13 +26,14 @@ from specdoctor.core.moves import (
 )
 from specdoctor.core.ports import Briefing, Scene
 from specdoctor.planners.answers import answer_moves, answers_claim, suspected_answers
+from specdoctor.planners.choosing import choice_of, next_experiment
 from specdoctor.planners.corrections import repair_claims
 from specdoctor.planners.experiments import Experiment, as_ranked, pending_experiments, would_launch
 from specdoctor.planners.fixed_cost import fixed_cost
 from specdoctor.planners.hypotheses import excluded, explaining, findings, symptom_claim
 from specdoctor.planners.idle_positions import idle_positions
 from specdoctor.planners.old_new import old_against_new
-from specdoctor.planners.rival_tests import rival_tests
+from specdoctor.planners.rival_tests import rival_claims, rival_tests
 from specdoctor.planners.rivals import rivals
 from specdoctor.planners.starts import starts_claim
 from specdoctor.planners.state import benched, explained
@@ -148,10 +149,13 @@ class RulePlanner:
             return []
         if explained(ledger) and not ledger.granted(Risk.RESTART):
             return []
-        for experiment in as_ranked(ledger, pending_experiments(briefing, symptom)):
-            if not _refused(ledger, experiment):
-                return [Relaunch(change=experiment.change, hypotheses=experiment.hypotheses, why=experiment.why)]
-        return []
+        waiting = as_ranked(ledger, pending_experiments(briefing, symptom))
+        left = [e for e in waiting if not _refused(ledger, e)]
+        if not left:
+            return []
+        chosen = next_experiment(ledger, left)
+        choice = choice_of(ledger, left, chosen, rival_claims(briefing))
+        return [Relaunch(change=chosen.change, hypotheses=chosen.hypotheses, why=chosen.why, choice=choice)]
 
     def _ending(self, briefing: Briefing, symptom: Symptom) -> list[Move]:
         ledger = briefing.ledger

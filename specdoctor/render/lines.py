@@ -79,8 +79,8 @@ def _words(event: ev.Event) -> str:
             return f"told: {claim.text} (taken at its word until measured)"
         case ev.NoteAdded(text=text, by=by):
             return f"note by {by}: {text}"
-        case ev.ModelAsked() | ev.ProposalRefused():
-            return _model(event)
+        case ev.ModelAsked() | ev.ProposalRefused() | ev.ExperimentChosen():
+            return _proposed(event)
         case ev.HypothesisOpened() | ev.HypothesisClosed() | ev.TodoChanged():
             return _hypothesis(event)
         case ev.MoveRefused() | ev.ApprovalAsked() | ev.ApprovalAnswered():
@@ -144,7 +144,9 @@ def _hypothesis(event: ev.HypothesisOpened | ev.HypothesisClosed | ev.TodoChange
     return f"{h.id} {h.status}{f' {h.cause}' if h.cause else ''}: {h.claim}{expects}"
 
 
-def _model(event: ev.ModelAsked | ev.ProposalRefused) -> str:
+def _proposed(event: ev.ModelAsked | ev.ProposalRefused | ev.ExperimentChosen) -> str:
+    if isinstance(event, ev.ExperimentChosen):
+        return f"why this next: {event.choice.words}"
     if isinstance(event, ev.ProposalRefused):
         return f"refused of the model's proposals: {event.proposal}: {event.why}"
     about = "" if event.counted == "reported" else "about "
