@@ -35,6 +35,7 @@ _SHOWN = (
     ev.ServerRecognised,
     ev.HostReleased,
     ev.ModelAsked,
+    ev.ExperimentChosen,
     pe.SymptomTold,
     pe.PriorSet,
     pe.HypothesisTakenUp,

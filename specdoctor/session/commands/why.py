@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from specdoctor.core import events as ev
 from specdoctor.core.hypothesis import Hypothesis
-from specdoctor.core.model import DECIDED, Status
+from specdoctor.core.model import DECIDED, Risk, Status
 from specdoctor.render.figures import bound_words, bounds_on, evidence_ids, result
 from specdoctor.render.layout import labels
 from specdoctor.render.lines import event_line
@@ -50,7 +50,13 @@ def _rows(view: View, h: Hypothesis) -> Iterator[tuple[str, str]]:
         yield "not done", refusal.why
     if h.status not in DECIDED:
         yield "would tell", h.decides
+        yield "ranked", next((c.choice.words for c in reversed(ledger.choices) if _among(h, c)), "")
         yield "likely", _likely(view, h)
+
+
+def _among(h: Hypothesis, chosen: ev.ExperimentChosen) -> bool:
+    """Whether a launch that tests the claim was among those chosen from."""
+    return any(option.tests == h.id for option in chosen.choice.options)
 
 
 def _likely(view: View, h: Hypothesis) -> str:
@@ -67,6 +73,8 @@ def _now(view: View) -> str:
     if doing is not None:
         rows += [("now", event_line(doing))]
         rows += [("for", f"{h.id} {h.claim}") for n in doing.hypotheses if (h := ledger.hypotheses.get(n)) is not None]
+    if ledger.choices and doing is not None and doing.risk is not Risk.READ:
+        rows += [("this next", ledger.choices[-1].choice.words)]
     if view.question is not None:
         rows += [("asks", event_line(view.question)), ("", "/approve, /deny; /commands shows what would be run")]
     if ledger.paused and ledger.pause is not None:
