@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -12,6 +12,12 @@ from specdoctor.core.reach import SshTransport
 
 Tier = Literal["read", "load", "restart"]
 Form = Literal["chat", "generate"]
+
+
+def value(flag: str, metavar: str, told: str, *, lowest: float | None = None, highest: float | None = None) -> Any:
+    """An option that takes a value and has none unless it is given; its help, `told`, says what holds then."""
+    return typer.Option(flag, metavar=metavar, help=told, min=lowest, max=highest, show_default=False)
+
 
 Target = Annotated[
     str | None,
@@ -23,38 +29,38 @@ Target = Annotated[
         autocompletion=completing.targets,
     ),
 ]
+Run = Annotated[
+    str,
+    typer.Argument(
+        metavar="RUN",
+        help="Id of a run or its beginning, or a transcript folder or events.jsonl.",
+        autocompletion=completing.runs,
+    ),
+]
 TargetsFile = Annotated[
     Path | None,
-    typer.Option(
+    value(
         "--targets",
-        metavar="FILE",
-        help="File of named targets; else ./specdoctor.toml, else the one in the user's configuration folder.",
-        show_default=False,
+        "FILE",
+        "File of named targets; else ./specdoctor.toml, else the one in the user's configuration folder.",
     ),
 ]
-SshConfig = Annotated[
-    Path | None,
-    typer.Option(
-        "--ssh-config", metavar="FILE", help="Use this SSH configuration, as ssh -F does.", show_default=False
-    ),
-]
+SshConfig = Annotated[Path | None, value("--ssh-config", "FILE", "Use this SSH configuration, as ssh -F does.")]
 Ssh = Annotated[
     SshTransport | None,
-    typer.Option(
+    value(
         "--ssh",
-        metavar="auto|openssh|paramiko",
-        help="Who speaks SSH: the system's ssh client (openssh), specdoctor itself (paramiko), or the client where the "
+        "auto|openssh|paramiko",
+        "Who speaks SSH: the system's ssh client (openssh), specdoctor itself (paramiko), or the client where the "
         "configuration needs it: ProxyCommand, certificates, hardware keys, GSSAPI.  [default: auto]",
-        show_default=False,
     ),
 ]
 Via = Annotated[
     str | None,
-    typer.Option(
+    value(
         "--via",
-        metavar="CONTAINER",
-        help="Look from inside a container of the host: docker:NAME, podman:NAME, kubectl:NAMESPACE/POD[/CONTAINER].",
-        show_default=False,
+        "CONTAINER",
+        "Look from inside a container of the host: docker:NAME, podman:NAME, kubectl:NAMESPACE/POD[/CONTAINER].",
     ),
 ]
 Sudo = Annotated[
@@ -69,209 +75,140 @@ AcceptNew = Annotated[
 ]
 Interpreter = Annotated[
     str | None,
-    typer.Option(
-        "--interpreter",
-        metavar="PATH",
-        help="Python on the host to run the probe with; else the server's own, else python3.",
-        show_default=False,
-    ),
+    value("--interpreter", "PATH", "Python on the host to run the probe with; else the server's own, else python3."),
 ]
 ServerPort = Annotated[
-    int | None,
-    typer.Option(
-        "--server-port",
-        metavar="PORT",
-        help="Which server, where a host runs several.",
-        min=1,
-        max=65535,
-        show_default=False,
-    ),
+    int | None, value("--server-port", "PORT", "Which server, where a host runs several.", lowest=1, highest=65535)
 ]
 Logs = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--log",
-        metavar="PATH",
-        help="Also read this server log on the host; may be given several times.",
-        show_default=False,
-    ),
+    list[str] | None, value("--log", "PATH", "Also read this server log on the host; may be given several times.")
 ]
 Symptom = Annotated[
     str | None,
-    typer.Option(
-        "--symptom",
-        metavar="TEXT",
-        help="What is wrong, in your words, with the figures you know; they are tested, not believed.",
-        show_default=False,
+    value(
+        "--symptom", "TEXT", "What is wrong, in your words, with the figures you know; they are tested, not believed."
     ),
 ]
 Allow = Annotated[
     Tier | None,
-    typer.Option(
+    value(
         "--allow",
-        metavar="read|load|restart",
-        help="Highest tier to do without asking: only read (the default), also benchmark, also restart the server.",
-        show_default=False,
+        "read|load|restart",
+        "Highest tier to do without asking: only read (the default), also benchmark, also restart the server.",
     ),
 ]
 KeepCorrected = Annotated[
     str | None,
-    typer.Option(
+    value(
         "--keep-corrected",
-        metavar="DIR",
-        help="Leave the corrected copy of the drafter's folder, where one is tried, at this new place on the host.",
-        show_default=False,
+        "DIR",
+        "Leave the corrected copy of the drafter's folder, where one is tried, at this new place on the host.",
     ),
 ]
 MaxRestarts = Annotated[
     int | None,
-    typer.Option(
+    value(
         "--max-restarts",
-        metavar="N",
-        help="At most this many starts of the server, the one that puts it back included.  [default: 3]",
-        min=0,
-        show_default=False,
+        "N",
+        "At most this many starts of the server, the one that puts it back included.  [default: 3]",
+        lowest=0,
     ),
 ]
 MaxMinutes = Annotated[
-    float | None,
-    typer.Option(
-        "--max-minutes",
-        metavar="N",
-        help="Begin nothing new after this long.  [default: 240]",
-        min=0.0,
-        show_default=False,
-    ),
+    float | None, value("--max-minutes", "N", "Begin nothing new after this long.  [default: 240]", lowest=0.0)
 ]
 Planner = Annotated[
     Literal["rules", "llm", "auto"] | None,
-    typer.Option(
+    value(
         "--planner",
-        metavar="rules|llm|auto",
-        help="Who proposes: rules alone; a language model too, before restarts and the end (llm), or only where the "
+        "rules|llm|auto",
+        "Who proposes: rules alone; a language model too, before restarts and the end (llm), or only where the "
         "rules have no reason to prefer (auto).  [default: rules; auto with --model or a profile named default]",
-        show_default=False,
     ),
 ]
 Model = Annotated[
     str | None,
-    typer.Option(
+    value(
         "--model",
-        metavar="NAME",
-        help="Language model to ask: a profile of specdoctor.toml, or a model's name at OPENAI_BASE_URL with "
+        "NAME",
+        "Language model to ask: a profile of specdoctor.toml, or a model's name at OPENAI_BASE_URL with "
         "OPENAI_API_KEY.",
-        show_default=False,
     ),
 ]
 MaxTokens = Annotated[
     int | None,
-    typer.Option(
+    value(
         "--max-tokens",
-        metavar="N",
-        help="Ask the language model no more after so many tokens, prompts and answers.  [default: 40000]",
-        min=0,
-        show_default=False,
+        "N",
+        "Ask the language model no more after so many tokens, prompts and answers.  [default: 40000]",
+        lowest=0,
     ),
 ]
 MaxCost = Annotated[
     float | None,
-    typer.Option(
+    value(
         "--max-cost",
-        metavar="AMOUNT",
-        help="Ask no more after so much money; the profile names the prices (price_in, price_out).",
-        min=0.0,
-        show_default=False,
+        "AMOUNT",
+        "Ask no more after so much money; the profile names the prices (price_in, price_out).",
+        lowest=0.0,
     ),
 ]
 Grace = Annotated[
     float | None,
-    typer.Option(
+    value(
         "--grace",
-        metavar="SECONDS",
-        help="A guard on the host puts a changed server back when nothing was heard from here for this long.  "
+        "SECONDS",
+        "A guard on the host puts a changed server back when nothing was heard from here for this long.  "
         "[default: 120]",
-        min=1.0,
-        show_default=False,
+        lowest=1.0,
     ),
 ]
 Recall = Annotated[
     str | None,
-    typer.Option(
+    value(
         "--recall",
-        metavar="FIGURES",
-        help='Figures from memory, each with its role: "baseline=89 spec=94 cycle_ms=20 verify_ms=19 accept_length=2". '
+        "FIGURES",
+        'Figures from memory, each with its role: "baseline=89 spec=94 cycle_ms=20 verify_ms=19 accept_length=2". '
         "Older logs on the host are searched for them.",
-        show_default=False,
     ),
 ]
-RecalledAt = Annotated[
-    str | None,
-    typer.Option(
-        "--recalled-at",
-        metavar="WHEN",
-        help='When they were seen, such as "before 25 Feb".',
-        show_default=False,
-    ),
-]
+RecalledAt = Annotated[str | None, value("--recalled-at", "WHEN", 'When they were seen, such as "before 25 Feb".')]
 Concurrency = Annotated[
     int | None,
-    typer.Option(
-        "--concurrency",
-        metavar="N",
-        help="Clients at once in a benchmark: as many as complain.  [default: 1]",
-        min=1,
-        show_default=False,
-    ),
+    value("--concurrency", "N", "Clients at once in a benchmark: as many as complain.  [default: 1]", lowest=1),
 ]
 LaunchSpread = Annotated[
     float | None,
-    typer.Option(
+    value(
         "--launch-spread",
-        metavar="SHARE",
-        help="Relative spread between two launches of one setting on this host, such as 0.01 for 1 %; it enters every "
+        "SHARE",
+        "Relative spread between two launches of one setting on this host, such as 0.01 for 1 %; it enters every "
         "interval.  [default: 0.05, assumed]",
-        min=0.0,
-        max=0.5,
-        show_default=False,
+        lowest=0.0,
+        highest=0.5,
     ),
 ]
 MaxNewTokens = Annotated[
-    int | None,
-    typer.Option(
-        "--max-new-tokens",
-        metavar="N",
-        help="Longest answer of a benchmark's request.  [default: 160]",
-        min=16,
-        show_default=False,
-    ),
+    int | None, value("--max-new-tokens", "N", "Longest answer of a benchmark's request.  [default: 160]", lowest=16)
 ]
 Requests = Annotated[
-    int | None,
-    typer.Option(
-        "--requests",
-        metavar="N",
-        help="Requests of one benchmark, warm-up apart.  [default: 12]",
-        min=1,
-        show_default=False,
-    ),
+    int | None, value("--requests", "N", "Requests of one benchmark, warm-up apart.  [default: 12]", lowest=1)
 ]
 Prompts = Annotated[
     str | None,
-    typer.Option(
+    value(
         "--prompts",
-        metavar="SET|FILE",
-        help="Prompts to measure with: mixed, chat, code, maths, short, long, predictable, records, or a file (one "
+        "SET|FILE",
+        "Prompts to measure with: mixed, chat, code, maths, short, long, predictable, records, or a file (one "
         "a line, or JSON lines).  [default: mixed]",
-        show_default=False,
     ),
 ]
 PromptForm = Annotated[
     Form | None,
-    typer.Option(
+    value(
         "--form",
-        metavar="chat|generate",
-        help="Send prompts to the chat endpoint, or rendered to the engine's own.  [default: generate]",
-        show_default=False,
+        "chat|generate",
+        "Send prompts to the chat endpoint, or rendered to the engine's own.  [default: generate]",
     ),
 ]
 WithTraffic = Annotated[

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from specdoctor.cli import completing
+from specdoctor.cli import options as opt
 from specdoctor.cli.output import print_json, print_product, print_text, say
 from specdoctor.core.errors import UsageError
 
@@ -16,14 +16,7 @@ app = typer.Typer(no_args_is_help=True, help="Make a playbook from a run, look f
 
 @app.command("from")
 def from_run(
-    run: Annotated[
-        str,
-        typer.Argument(
-            metavar="RUN",
-            help="Id of a run or its beginning, or a transcript folder or events.jsonl.",
-            autocompletion=completing.runs,
-        ),
-    ],
+    run: opt.Run,
     output: Annotated[
         Path | None,
         typer.Option(

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from specdoctor.cli import completing
 from specdoctor.cli import options as opt
 from specdoctor.cli.output import print_json, print_text, say, width
 from specdoctor.core.errors import StoreError, UsageError
@@ -20,14 +19,7 @@ if TYPE_CHECKING:
 
 
 def review(
-    run: Annotated[
-        str,
-        typer.Argument(
-            metavar="RUN",
-            help="Id of a run or its beginning, or a transcript folder or events.jsonl.",
-            autocompletion=completing.runs,
-        ),
-    ],
+    run: opt.Run,
     markdown: Annotated[bool, typer.Option("--markdown", help="Print the report in Markdown.")] = False,
     events: Annotated[bool, typer.Option("--events", help="Show every event, not only the checkpoints.")] = False,
     evidence: Annotated[

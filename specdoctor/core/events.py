@@ -16,7 +16,7 @@ from specdoctor.core.hypothesis import Claim, Hypothesis, Observation, TodoStatu
 from specdoctor.core.install import OtherInstall
 from specdoctor.core.launch import LaunchChange, LaunchOutcome, RestoreOutcome
 from specdoctor.core.measurement import Measurement
-from specdoctor.core.model import Frozen, Risk, Role, Status, Verdict
+from specdoctor.core.model import Frozen, Risk, Role, Status, Timed, Verdict
 from specdoctor.core.person_events import HypothesisTakenUp, MoveAnswered, MoveAsked, PauseSet, PriorSet, SymptomTold
 from specdoctor.core.reach import SshTransport
 from specdoctor.core.server import LifecycleCommands, ServerRef, SpecSetting
@@ -77,11 +77,7 @@ class RunSettings(Frozen):
     keep_corrected: str | None = None
 
 
-class _Event(Frozen):
-    at: float = 0.0
-
-
-class RunStarted(_Event):
+class RunStarted(Timed):
     """A run begins on a target. `by`: who began it, as user@machine."""
 
     kind: Literal["run.started"] = "run.started"
@@ -92,7 +88,7 @@ class RunStarted(_Event):
     by: str = ""
 
 
-class RunResumed(_Event):
+class RunResumed(Timed):
     """A stopped or killed run goes on; `lost` names actions that had started and have no end.
 
     `allow`, where it is said, takes the place of what was allowed, answered or refused before.
@@ -105,21 +101,21 @@ class RunResumed(_Event):
     max_minutes: float | None = None
 
 
-class ClaimStated(_Event):
+class ClaimStated(Timed):
     """A number the user typed."""
 
     kind: Literal["claim.stated"] = "claim.stated"
     claim: Claim
 
 
-class HypothesisOpened(_Event):
+class HypothesisOpened(Timed):
     """A claim goes on the list, with its prediction."""
 
     kind: Literal["hypothesis.opened"] = "hypothesis.opened"
     hypothesis: Hypothesis
 
 
-class HypothesisClosed(_Event):
+class HypothesisClosed(Timed):
     """Evidence decides (supported, falsified), or the claim is parked; `because` names figures and evidence."""
 
     kind: Literal["hypothesis.closed"] = "hypothesis.closed"
@@ -129,7 +125,7 @@ class HypothesisClosed(_Event):
     evidence: tuple[str, ...]
 
 
-class TodoChanged(_Event):
+class TodoChanged(Timed):
     """A todo item moves on."""
 
     kind: Literal["todo.changed"] = "todo.changed"
@@ -138,7 +134,7 @@ class TodoChanged(_Event):
     status: TodoStatus
 
 
-class MoveRefused(_Event):
+class MoveRefused(Timed):
     """A planner's move that policy did not accept, and why.
 
     A launch that is left to a person comes with its `change`, the line to paste (`start`), and the one to undo it.
@@ -152,14 +148,14 @@ class MoveRefused(_Event):
     back: str = ""
 
 
-class ExperimentChosen(_Event):
+class ExperimentChosen(Timed):
     """Which launch comes next and why: what it and the others are expected to tell for a minute of the GPU's time."""
 
     kind: Literal["experiment.chosen"] = "experiment.chosen"
     choice: Choice
 
 
-class ModelAsked(_Event):
+class ModelAsked(Timed):
     """One question to a language model, whatever came of it, and what it took.
 
     `outcome` used: at least one proposal was accepted (`accepted`, as JSON); refused: none of them; unreadable: no
@@ -182,7 +178,7 @@ class ModelAsked(_Event):
     knew: str = ""
 
 
-class ProposalRefused(_Event):
+class ProposalRefused(Timed):
     """What a language model proposed and code did not accept, shortened, and why."""
 
     kind: Literal["proposal.refused"] = "proposal.refused"
@@ -190,7 +186,7 @@ class ProposalRefused(_Event):
     why: str
 
 
-class ApprovalAsked(_Event):
+class ApprovalAsked(Timed):
     """A batch waits for a yes: what, how risky, how long down, which way back; `lines` are the command lines in it."""
 
     kind: Literal["approval.asked"] = "approval.asked"
@@ -200,7 +196,7 @@ class ApprovalAsked(_Event):
     lines: tuple[str, ...] = ()
 
 
-class ApprovalAnswered(_Event):
+class ApprovalAnswered(Timed):
     """The answer; no answer is a no. `scope` once: this batch; kind: every further one of the same tier in this run;
     run: those of lower tiers too.
     """
@@ -212,7 +208,7 @@ class ApprovalAnswered(_Event):
     by: str
 
 
-class ActionStarted(_Event):
+class ActionStarted(Timed):
     """An action begins; logged before anything is done, so that a killed run knows what may have happened."""
 
     kind: Literal["action.started"] = "action.started"
@@ -224,7 +220,7 @@ class ActionStarted(_Event):
     hypotheses: tuple[str, ...] = ()
 
 
-class ActionEnded(_Event):
+class ActionEnded(Timed):
     """An action is over. `failed`: it ended and did not give what it should; `unknown`: the link broke."""
 
     kind: Literal["action.ended"] = "action.ended"
@@ -235,7 +231,7 @@ class ActionEnded(_Event):
     evidence: tuple[str, ...] = ()
 
 
-class EvidenceRecorded(_Event):
+class EvidenceRecorded(Timed):
     """Something seen or computed, with where it lies (artefact name and SHA-256) when it is more than a sentence."""
 
     kind: Literal["evidence.recorded"] = "evidence.recorded"
@@ -248,7 +244,7 @@ class EvidenceRecorded(_Event):
     data: dict[str, JsonValue] = Field(default_factory=dict)
 
 
-class Observed(_Event):
+class Observed(Timed):
     """A check's judgement of what was read."""
 
     kind: Literal["check.observed"] = "check.observed"
@@ -256,14 +252,14 @@ class Observed(_Event):
     observation: Observation
 
 
-class Measured(_Event):
+class Measured(Timed):
     """A measurement folded from a bench, from the users' traffic or from a log."""
 
     kind: Literal["measured"] = "measured"
     measurement: Measurement
 
 
-class BoundComputed(_Event):
+class BoundComputed(Timed):
     """What arithmetic says before a launch. `speaks_of`: the hypotheses it is about; `refutes`: those it excludes."""
 
     kind: Literal["bound.computed"] = "bound.computed"
@@ -282,7 +278,7 @@ class BoundComputed(_Event):
     refutes: tuple[str, ...] = ()
 
 
-class ServerRelaunched(_Event):
+class ServerRelaunched(Timed):
     """A start that specdoctor made (ready, failed or timed out).
 
     `software`: engine and packages that were read back from it, by fact name, where it runs from another installation.
@@ -296,7 +292,7 @@ class ServerRelaunched(_Event):
     evidence: str
 
 
-class ServerRestored(_Event):
+class ServerRestored(Timed):
     """The original put back, and what was compared.
 
     `by` guard: the host did it itself at `acted_at` (its clock), after it had not heard from us for the grace time.
@@ -311,7 +307,7 @@ class ServerRestored(_Event):
     acted_at: float | None = None
 
 
-class ControlCompared(_Event):
+class ControlCompared(Timed):
     """The original measured again after it was put back (`after`), against the measurement `before` its first stop.
 
     `ratio` is throughput after over before, its interval with the spread between two starts. `equal` is None when
@@ -327,7 +323,7 @@ class ControlCompared(_Event):
     evidence: str
 
 
-class ServerSeen(_Event):
+class ServerSeen(Timed):
     """The server under study, chosen among those found on the host; `surroundings` says who keeps it and since when."""
 
     kind: Literal["server.seen"] = "server.seen"
@@ -341,7 +337,7 @@ class ServerSeen(_Event):
     surroundings: str = ""
 
 
-class ServerRecognised(_Event):
+class ServerRecognised(Timed):
     """The server runs as a launch that this run had left to a person, or as it was found again."""
 
     kind: Literal["server.recognised"] = "server.recognised"
@@ -352,14 +348,14 @@ class ServerRecognised(_Event):
     summary: str = ""
 
 
-class HostReleased(_Event):
+class HostReleased(Timed):
     """Nothing of this run is left on the host."""
 
     kind: Literal["host.released"] = "host.released"
     removed: tuple[str, ...]
 
 
-class NoteAdded(_Event):
+class NoteAdded(Timed):
     """A remark, by a person or by the planner; `lines` are the command lines in its text, to be pasted as they are."""
 
     kind: Literal["note.added"] = "note.added"
@@ -401,7 +397,7 @@ class ExpectedAfterRepair(Frozen):
     throughput: Estimate
 
 
-class VerdictReached(_Event):
+class VerdictReached(Timed):
     """The end of an investigation, computed from the ledger."""
 
     kind: Literal["verdict.reached"] = "verdict.reached"
@@ -415,7 +411,7 @@ class VerdictReached(_Event):
     lines: tuple[tuple[str, str], ...]
 
 
-class RunEnded(_Event):
+class RunEnded(Timed):
     """The run is over; `exit_code` is what the command returns."""
 
     kind: Literal["run.ended"] = "run.ended"

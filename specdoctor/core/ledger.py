@@ -337,14 +337,7 @@ class Ledger:
                 self.released = True
             case ev.NoteAdded():
                 self.notes.append(event)
-            case (
-                pe.SymptomTold()
-                | pe.PriorSet()
-                | pe.HypothesisTakenUp()
-                | pe.PauseSet()
-                | pe.MoveAsked()
-                | pe.MoveAnswered()
-            ):
+            case pe.PersonAct():
                 self._take_word(event)
             case ev.VerdictReached():
                 self.verdict = event

@@ -13,6 +13,12 @@ class Frozen(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
+class Timed(Frozen):
+    """Something of a run that happened at a time: `at` is seconds since the epoch, by the controller's clock."""
+
+    at: float = 0.0
+
+
 class Risk(IntEnum):
     """What an action can do to the server under study; ordered, so tiers can be compared."""
 

@@ -4,23 +4,24 @@ from __future__ import annotations
 
 from typing import Literal
 
-from specdoctor.core.model import Frozen
+from specdoctor.core.model import Timed
 from specdoctor.core.wishes import Wish
 
 
-class _PersonEvent(Frozen):
-    at: float = 0.0
+class PersonAct(Timed):
+    """What every event of a person's has: who it was, as user@machine."""
+
     by: str = ""
 
 
-class SymptomTold(_PersonEvent):
+class SymptomTold(PersonAct):
     """A person says more of what is seen; it joins the symptom that the run was begun with."""
 
     kind: Literal["symptom.told"] = "symptom.told"
     text: str
 
 
-class PriorSet(_PersonEvent):
+class PriorSet(PersonAct):
     """A person says how likely a claim is (0 to 1). It changes the order of tests, never what they decide."""
 
     kind: Literal["prior.set"] = "prior.set"
@@ -28,21 +29,21 @@ class PriorSet(_PersonEvent):
     prior: float
 
 
-class HypothesisTakenUp(_PersonEvent):
+class HypothesisTakenUp(PersonAct):
     """A claim that was set aside undecided is open again."""
 
     kind: Literal["hypothesis.taken-up"] = "hypothesis.taken-up"
     hypothesis: str
 
 
-class PauseSet(_PersonEvent):
+class PauseSet(PersonAct):
     """A person pauses the run (`paused`) or lets it go on; a pause outlives the process."""
 
     kind: Literal["pause.set"] = "pause.set"
     paused: bool
 
 
-class MoveAsked(_PersonEvent):
+class MoveAsked(PersonAct):
     """A person wants a claim tested, a check run or a restart made; `text` is how it was typed.
 
     It waits until an action or a hypothesis comes of it, or `move.answered` says why not.
@@ -64,7 +65,7 @@ class MoveAsked(_PersonEvent):
         return f"person:{self.ask}"
 
 
-class MoveAnswered(_PersonEvent):
+class MoveAnswered(PersonAct):
     """What a person asked for is not done, and why; or it needs nothing more."""
 
     kind: Literal["move.answered"] = "move.answered"

@@ -15,6 +15,7 @@ from specdoctor.core.moves import OpenHypothesis
 from specdoctor.core.ports import Briefing
 from specdoctor.drafter.correction import Correction, correction
 from specdoctor.drafter.in_scene import alone_as_trained
+from specdoctor.planners.launch_tests import as_found
 from specdoctor.planners.state import explained
 from specdoctor.planners.trained_limits import OTHER_TEXTS
 
@@ -92,21 +93,21 @@ def _amount(prediction: Prediction) -> str:
 
 def _prediction(briefing: Briefing, change: LaunchChange, now: Measurement, metric: Metric) -> Prediction | None:
     ledger = briefing.ledger
-    as_found = now.accept_length if metric == "accept_length" else now.throughput
-    if as_found is None:
+    found_now = now.accept_length if metric == "accept_length" else now.throughput
+    if found_now is None:
         return None
     told = _expected(briefing, now.spec.draft_steps, metric)
-    if told is not None and metric == "accept_length" and told.low <= as_found.high:
+    if told is not None and metric == "accept_length" and told.low <= found_now.high:
         return None
     return Prediction(
         metric=metric,
         op=">" if told is None else "within",
-        value=as_found.value if told is None else told.low,
+        value=found_now.value if told is None else told.low,
         most=None if told is None else told.high,
         under=change.key,
         under_label=change.label,
         concurrency=ledger.settings.concurrency,
-        value_from=f"as found, {now.evidence}" if told is None else told.estimator,
+        value_from=as_found(now) if told is None else told.estimator,
         setting=now.spec,
     )
 

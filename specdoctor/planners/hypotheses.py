@@ -10,6 +10,7 @@ from specdoctor.core.model import Risk, Status
 from specdoctor.core.moves import OpenHypothesis
 from specdoctor.core.ports import Briefing
 from specdoctor.planners.experiments import OFF, baseline_change, remedy_change
+from specdoctor.planners.launch_tests import as_found, faster_than_found, launch_and_bench
 from specdoctor.planners.starts import KEY as STARTS
 from specdoctor.planners.starts import next_start
 from specdoctor.planners.state import slower_confirmed
@@ -158,11 +159,11 @@ def _threshold(ledger: Ledger, symptom: Symptom, concurrency: int) -> tuple[floa
         if off is None or off.throughput is None:
             return None
         if found is not None and found.throughput is not None and found.throughput.value > off.throughput.value:
-            return found.throughput.value, f"as found, {found.evidence}", ">"
+            return found.throughput.value, as_found(found), ">"
         return off.throughput.value, f"without speculation, {off.evidence}", ">="
     now = ledger.measured("original", concurrency=concurrency)
     if now is not None and now.throughput is not None:
-        return now.throughput.value, f"as found, {now.evidence}", ">"
+        return now.throughput.value, as_found(now), ">"
     return None
 
 
@@ -210,19 +211,10 @@ def symptom_claim(briefing: Briefing, symptom: Symptom) -> list[OpenHypothesis]:
             cause=None,
             claim="this server is slower with speculation than without",
             answers="symptom",
-            prediction=Prediction(
-                metric="throughput_tok_s",
-                op=">",
-                value=now.throughput.value,
-                under=change.key,
-                under_label=change.label,
-                concurrency=now.concurrency,
-                value_from=f"as found, {now.evidence}",
-                setting=OFF,
-            ),
+            prediction=faster_than_found(now, now.throughput, change, setting=OFF),
             priority="high",
             decides="launch without speculation and benchmark it",
-            todo=(("launch without speculation", "high"), ("benchmark it with the same prompts", "high")),
+            todo=launch_and_bench("without speculation"),
             why="the comparison needs both sides in the same state of the system",
         )
     ]

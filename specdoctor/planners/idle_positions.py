@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from specdoctor.analysis.symptom import Symptom
 from specdoctor.core.errors import EngineError
-from specdoctor.core.hypothesis import Prediction
 from specdoctor.core.launch import LaunchChange
 from specdoctor.core.ledger import Ledger
 from specdoctor.core.measurement import Measurement
 from specdoctor.core.moves import OpenHypothesis
 from specdoctor.core.ports import Briefing
+from specdoctor.planners.launch_tests import faster_than_found, launch_and_bench
 
 KEY = "explains:CFG-4:idle-positions"
 SOUND_FIRST = 0.6
@@ -34,18 +34,10 @@ def idle_positions(briefing: Briefing, symptom: Symptom) -> list[OpenHypothesis]
             cause="CFG-4",
             claim=f"positions {kept + 1} to {now.spec.draft_steps} are seldom accepted ({shares}): {kept} are faster",
             answers="explains",
-            prediction=Prediction(
-                metric="throughput_tok_s",
-                op=">",
-                value=now.throughput.value,
-                under=change.key,
-                under_label=change.label,
-                concurrency=now.concurrency,
-                value_from=f"as found, {now.evidence}",
-            ),
+            prediction=faster_than_found(now, now.throughput, change),
             priority="high",
             decides=f"launch with {kept} drafts and benchmark it",
-            todo=((f"launch with {kept} drafts", "high"), ("benchmark it with the same prompts", "high")),
+            todo=launch_and_bench(f"with {kept} drafts"),
             why="late positions cost as much as early ones",
         )
     ]

@@ -20,6 +20,7 @@ from specdoctor.knowledge.table import CAUSES
 from specdoctor.planners.asked_launch import Refusal, change_of, prediction_of
 from specdoctor.planners.choosing import choice_of
 from specdoctor.planners.experiments import Experiment, pending_experiments
+from specdoctor.planners.launch_tests import launch_and_bench
 from specdoctor.planners.llm_proposals import (
     AskProposal,
     CheckProposal,
@@ -180,7 +181,7 @@ def _claim(proposal: OpenProposal, briefing: Briefing) -> OpenHypothesis:
             value_from="by the model",
         ),
         decides=f"launch {change.label} and benchmark it",
-        todo=((f"launch {change.label}", "medium"), ("benchmark it with the same prompts", "medium")),
+        todo=launch_and_bench(change.label, "medium"),
         why=f"the model: {words(proposal.why)}",
     )
 

@@ -11,6 +11,7 @@ from pydantic import Field, FiniteFloat, JsonValue, TypeAdapter, ValidationError
 from specdoctor.core.clean import one_line
 from specdoctor.core.model import Frozen
 from specdoctor.core.redact import redact
+from specdoctor.core.wishes import Foretelling, LaunchWish
 
 Sentence = Annotated[str, Field(max_length=300)]
 Evidence = Annotated[tuple[Annotated[str, Field(pattern=r"^E\d{1,6}$")], ...], Field(max_length=8)]
@@ -20,21 +21,13 @@ MOST_SHOWN = 160
 """Characters of a refused proposal that the record keeps."""
 
 
-class Launch(Frozen):
+class Launch(LaunchWish):
     """Speculation of another launch; what is left out stays as it is. `speculation` false: none."""
 
-    speculation: bool = True
-    draft_steps: Annotated[int, Field(ge=1, le=32)] | None = None
-    topk: Annotated[int, Field(ge=1, le=16)] | None = None
-    draft_tokens: Annotated[int, Field(ge=2, le=128)] | None = None
 
-
-class Foretold(Frozen):
+class Foretold(Foretelling):
     """What will be measured if the claim is true; `launch` null: with the server as found."""
 
-    metric: Literal["throughput_tok_s", "accept_length", "step_ms"]
-    op: Literal[">=", ">", "<=", "<"]
-    value: Annotated[FiniteFloat, Field(gt=0)]
     launch: Launch | None = None
 
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from specdoctor.core.estimate import Estimate
-from specdoctor.core.hypothesis import Operator, Prediction
+from specdoctor.core.hypothesis import Operator
 from specdoctor.core.ledger import Ledger
 from specdoctor.core.model import Status
 from specdoctor.core.moves import OpenHypothesis
 from specdoctor.core.ports import Briefing
 from specdoctor.planners.experiments import OLD_NEW, other_install_change
+from specdoctor.planners.launch_tests import as_found, launch_and_bench, throughput_under
 
 
 def old_against_new(briefing: Briefing) -> list[OpenHypothesis]:
@@ -31,18 +32,16 @@ def old_against_new(briefing: Briefing) -> list[OpenHypothesis]:
             claim=f"the engine that runs is slower than the one of {change.label}, "
             f"which brings {op} {figure.value:.4g} tok/s",
             answers="explains",
-            prediction=Prediction(
-                metric="throughput_tok_s",
+            prediction=throughput_under(
+                change,
                 op=op,
                 value=figure.value,
-                under=change.key,
-                under_label=change.label,
-                concurrency=ledger.settings.concurrency,
                 value_from=value_from,
+                concurrency=ledger.settings.concurrency,
             ),
             priority="high",
             decides=f"launch {change.label} and benchmark it",
-            todo=((f"launch {change.label}", "high"), ("benchmark it with the same prompts", "high")),
+            todo=launch_and_bench(change.label),
             why="both engines must be measured in one state of the system",
         )
     ]
@@ -54,5 +53,5 @@ def _threshold(ledger: Ledger, *, lost: bool) -> tuple[Estimate, Operator, str] 
     if lost and off is not None and off.throughput is not None:
         return off.throughput, ">=", f"without speculation, {off.evidence}"
     if found is not None and found.throughput is not None:
-        return found.throughput, ">", f"as found, {found.evidence}"
+        return found.throughput, ">", as_found(found)
     return None

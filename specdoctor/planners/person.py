@@ -19,6 +19,7 @@ from specdoctor.core.person_events import MoveAnswered, MoveAsked
 from specdoctor.core.ports import Briefing, Concluding, Conclusion, Planner
 from specdoctor.knowledge.table import CAUSES
 from specdoctor.planners.asked_launch import Refusal, change_of, prediction_of
+from specdoctor.planners.launch_tests import as_found, launch_and_bench
 from specdoctor.planners.rival_tests import rival_claims
 from specdoctor.planners.rules import blocked
 from specdoctor.planners.state import explained, slower_confirmed
@@ -160,7 +161,7 @@ def _relaunch(ask: MoveAsked, wish: wishes.RelaunchWish, briefing: Briefing) -> 
         metric="throughput_tok_s",
         op=">",
         value=found.throughput.value,
-        value_from=f"as found, {found.evidence}",
+        value_from=as_found(found),
     )
     return OpenHypothesis(
         key=_launch_key(change),
@@ -169,7 +170,7 @@ def _relaunch(ask: MoveAsked, wish: wishes.RelaunchWish, briefing: Briefing) -> 
         answers="exists",
         prediction=prediction,
         decides=f"launch {change.label} and benchmark it",
-        todo=((f"launch {change.label}", "medium"), ("benchmark it with the same prompts", "medium")),
+        todo=launch_and_bench(change.label, "medium"),
         why=ask.mark,
     )
 

@@ -15,6 +15,7 @@ from specdoctor.core.moves import Bench, Move, OpenHypothesis
 from specdoctor.core.ports import Briefing
 from specdoctor.planners.choosing import entropy, priors
 from specdoctor.planners.experiments import baseline_change, remedy_change
+from specdoctor.planners.launch_tests import launch_and_bench
 from specdoctor.planners.state import benched, explained, slower_confirmed
 
 SHARE = 0.5
@@ -160,6 +161,6 @@ def _opened(key: str, o: Observation, prediction: Prediction) -> OpenHypothesis:
         about=o.about,
         prediction=prediction,
         decides=o.decides,
-        todo=((f"launch {prediction.under_label}", "medium"), ("benchmark it with the same prompts", "medium")),
+        todo=launch_and_bench(prediction.under_label, "medium"),
         why=f"check {o.check}",
     )

@@ -7,6 +7,7 @@ from specdoctor.core.launch import START_MARK, LaunchChange
 from specdoctor.core.ledger import Ledger
 from specdoctor.core.model import Status
 from specdoctor.core.moves import OpenHypothesis
+from specdoctor.planners.launch_tests import launch_and_bench
 
 KEY = "explains:ENV-6:starts"
 
@@ -31,7 +32,7 @@ def starts_claim(ledger: Ledger) -> list[OpenHypothesis]:
             ),
             priority="high",
             decides=f"{seen.decides}; more starts than were allowed here",
-            todo=(("launch the same again", "high"), ("benchmark it with the same prompts", "high")),
+            todo=launch_and_bench("the same again"),
             why=f"check {seen.check}",
         )
     ]

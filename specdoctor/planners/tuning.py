@@ -14,11 +14,11 @@ from specdoctor.analysis.tune_plan import NextLaunch, next_launch
 from specdoctor.analysis.tune_space import candidates, claim_key, failed_settings, spec_for, start_of
 from specdoctor.analysis.tuned import spread_of, starts_made
 from specdoctor.analysis.wide_steps import wide_loads
-from specdoctor.core.hypothesis import Prediction
 from specdoctor.core.launch import LaunchChange
 from specdoctor.core.ledger import Ledger
 from specdoctor.core.moves import Bench, Finish, Move, OpenHypothesis, Relaunch, Restore, RunChecks, Snapshot, Watch
 from specdoctor.core.ports import Briefing, Conclusion
+from specdoctor.planners.launch_tests import as_found, launch_and_bench, throughput_under
 from specdoctor.planners.rules import blocked
 from specdoctor.planners.tune_answer import tune_conclusion
 
@@ -135,25 +135,23 @@ def _claim(briefing: Briefing, step: NextLaunch, change: LaunchChange) -> OpenHy
     else:
         found = ledger.measured("original", concurrency=concurrency)
         value = found.throughput.value if found is not None and found.throughput is not None else 0.0
-        said = f"as found, {found.evidence}" if found is not None else "anything"
+        said = as_found(found) if found is not None else "anything"
     return OpenHypothesis(
         key=claim_key(change),
         cause=None,
         claim=f"{change.label}: at least {value:.4g} tok/s at concurrency {concurrency} ({said})",
         answers="exists",
-        prediction=Prediction(
-            metric="throughput_tok_s",
+        prediction=throughput_under(
+            change,
             op=">=",
             value=value,
-            under=change.key,
-            under_label=change.label,
-            concurrency=concurrency,
             value_from=said,
+            concurrency=concurrency,
             setting=spec_for(briefing, step.setting),
         ),
         priority="high",
         decides=f"launch {change.label} and benchmark it",
-        todo=((f"launch {change.label}", "high"), ("benchmark it with the same prompts", "high")),
+        todo=launch_and_bench(change.label),
         why=step.why,
     )
 

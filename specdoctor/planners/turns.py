@@ -9,13 +9,13 @@ from collections.abc import Sequence
 
 from specdoctor.analysis.turns import pending, turns_look
 from specdoctor.core.errors import EngineError
-from specdoctor.core.hypothesis import Prediction
 from specdoctor.core.launch import LaunchChange
 from specdoctor.core.ledger import Ledger
 from specdoctor.core.model import Risk, Status
 from specdoctor.core.moves import Bench, Finish, Move, OpenHypothesis, Relaunch, RunChecks, Snapshot, Watch
 from specdoctor.core.ports import Briefing
 from specdoctor.planners.experiments import baseline_change, other_install_change
+from specdoctor.planners.launch_tests import as_found, launch_and_bench, throughput_under
 from specdoctor.planners.rules import blocked
 from specdoctor.planners.state import benched
 
@@ -105,16 +105,14 @@ def _claim(ledger: Ledger, change: LaunchChange) -> OpenHypothesis:
         cause=None,
         claim=f"{change.label}: as fast as the server as found",
         answers="exists",
-        prediction=Prediction(
-            metric="throughput_tok_s",
+        prediction=throughput_under(
+            change,
             op=">=",
             value=value,
-            under=change.key,
-            under_label=change.label,
+            value_from=as_found(found) if found is not None else "as found",
             concurrency=ledger.settings.concurrency,
-            value_from=f"as found, {found.evidence}" if found is not None else "as found",
         ),
         decides=f"launch {change.label} and benchmark it",
-        todo=((f"launch {change.label}", "high"), ("benchmark it with the same prompts", "high")),
+        todo=launch_and_bench(change.label),
         why="its turn",
     )

@@ -93,14 +93,7 @@ def _words(event: ev.Event) -> str:
             return _server(event)
         case ev.ServerRecognised(summary=summary, server=server, evidence=evidence):
             return f"server pid {server.pid} {summary}{_cited((evidence,))}"
-        case (
-            pe.SymptomTold()
-            | pe.PriorSet()
-            | pe.HypothesisTakenUp()
-            | pe.PauseSet()
-            | pe.MoveAsked()
-            | pe.MoveAnswered()
-        ):
+        case pe.PersonAct():
             return _person(event)
         case _:
             assert_never(event)
