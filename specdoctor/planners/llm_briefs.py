@@ -18,6 +18,7 @@ from specdoctor.core.estimate import Estimate
 from specdoctor.core.hypothesis import Hypothesis
 from specdoctor.core.ledger import Ledger
 from specdoctor.core.measurement import Measurement
+from specdoctor.core.model import Status
 from specdoctor.core.moves import Move
 from specdoctor.core.ports import Briefing
 from specdoctor.core.redact import redact, secret_name, secrets_in_argv
@@ -26,9 +27,12 @@ from specdoctor.planners.choosing import ranked
 from specdoctor.planners.experiments import pending_experiments
 from specdoctor.planners.llm_proposals import MOST_PROPOSALS
 from specdoctor.planners.rival_tests import rival_claims
+from specdoctor.planners.state import explained
 
 MOST_CHARACTERS = 160
 """Of one quoted text."""
+LONG_CLAIM = 40
+"""Characters of a claim from which on another one names it instead of repeating it."""
 MOST_LAUNCHES = 4
 MOST_OF_A_KIND = 12
 """Hypotheses, measurements, findings of one kind; the newest count."""
@@ -63,9 +67,9 @@ def briefs(briefing: Briefing, rules: Sequence[Move]) -> str:
         ("symptom", ledger.settings.symptom or "none given"),
         ("server", _server(briefing)),
         *_findings(ledger),
-        *(("measured", _measured(m)) for m in ledger.measurements[-MOST_OF_A_KIND:]),
-        *(("bound", f"{b.text} ({b.evidence})") for b in ledger.bounds[-2:]),
-        *(("hypothesis", _hypothesis(h)) for h in list(ledger.hypotheses.values())[-MOST_OF_A_KIND:]),
+        *(("measured", _measured(m, ledger.settings.concurrency)) for m in ledger.measurements[-MOST_OF_A_KIND:]),
+        *(("bound", f"{b.text} ({b.evidence})") for b in ledger.bounds[-1:]),
+        *_hypotheses(ledger),
         *(("refused move", f"{r.move}: {r.why}") for r in ledger.standing_refusals[-3:]),
         ("left", _left(ledger)),
         *(("launch that could be made", option.words) for option in _options(briefing)),
@@ -119,7 +123,11 @@ def _server(briefing: Briefing) -> JsonValue:
 
 
 def _findings(ledger: Ledger) -> list[tuple[str, JsonValue]]:
-    """What checks say for or against a cause, once each, as far as no hypothesis on the list says it."""
+    """What checks say for or against a cause, once each, as far as no hypothesis on the list says it.
+
+    What would decide a suggestion is left out once the loss is explained: nothing is tested for it any more.
+    """
+    settled = explained(ledger)
     listed = {(h.cause, h.claim) for h in ledger.hypotheses.values()}
     rows: list[tuple[str, JsonValue]] = []
     seen: set[tuple[str, str | None, str]] = set()
@@ -133,32 +141,49 @@ def _findings(ledger: Ledger) -> list[tuple[str, JsonValue]]:
         found: dict[str, JsonValue] = {"cause": o.cause, "says": o.claim, "evidence": observed.evidence}
         if o.remedy is not None:
             found["undone by"] = o.remedy.label
-        if o.decides and o.stance == "suggests":
+        if o.decides and o.stance == "suggests" and not settled:
             found["decided by"] = f"{o.decided_by}: {o.decides}"
         rows.append((f"check {o.stance}", found))
     return rows[:MOST_OF_A_KIND]
 
 
-def _measured(m: Measurement) -> JsonValue:
+def _measured(m: Measurement, usual: int) -> JsonValue:
+    """What was measured; the clients are told where they are not the usual ones."""
     figures: tuple[tuple[str, Estimate | None], ...] = (
         ("throughput", m.throughput),
         ("accept length", m.accept_length),
         ("step", m.step),
     )
     told: dict[str, JsonValue] = {name: str(f.with_unit()) for name, f in figures if f is not None}
-    return {"launch": m.launch, "clients": m.concurrency, "source": m.source, "evidence": m.evidence, **told}
+    clients: dict[str, JsonValue] = {"clients": m.concurrency} if m.concurrency != usual else {}
+    return {"launch": m.launch, **clients, "source": m.source, "evidence": m.evidence, **told}
 
 
-def _hypothesis(h: Hypothesis) -> JsonValue:
+def _hypotheses(ledger: Ledger) -> list[tuple[str, JsonValue]]:
+    """The newest of the list; a claim that repeats an earlier one names it instead."""
+    shown = list(ledger.hypotheses.values())[-MOST_OF_A_KIND:]
+    rows: list[tuple[str, JsonValue]] = []
+    for position, h in enumerate(shown):
+        claim = h.claim
+        for earlier in shown[:position]:
+            if len(earlier.claim) > LONG_CLAIM and claim != earlier.claim:
+                claim = claim.replace(earlier.claim, earlier.id)
+        rows.append(("hypothesis", _hypothesis(h, claim)))
+    return rows
+
+
+def _hypothesis(h: Hypothesis, claim: str) -> JsonValue:
+    """One of the list; a closed one says by `because` what was predicted and measured."""
     told: dict[str, JsonValue] = {"id": h.id, "status": h.status.value, "asks": h.answers}
-    told |= {"cause": h.cause, "claim": h.claim}
-    if h.prediction is not None:
+    told |= {"cause": h.cause, "claim": claim} if h.cause is not None else {"claim": claim}
+    if h.status is Status.OPEN and h.prediction is not None:
         told["predicts"] = h.prediction.sentence
-    elif h.decides:
+    elif h.status is Status.OPEN and h.decides:
         told["decided by"] = h.decides
-    if h.because and h.because != h.claim:
-        told["because"] = h.because
+    if h.evidence or h.because:
         told["evidence"] = list(h.evidence)
+    if h.because and h.because not in h.claim:
+        told["because"] = h.because
     return told
 
 

@@ -121,10 +121,20 @@ def schema() -> dict[str, JsonValue]:
     definitions: Any = plain.pop("$defs")
     items: Any = plain["items"]
     items.pop("discriminator", None)
+    _say_once(definitions, "evidence", "Evidence")
     listed = {"type": "array", "minItems": 1, "maxItems": MOST_PROPOSALS, "items": items}
     whole = {"type": "object", "properties": {"proposals": listed}, "required": ["proposals"], "$defs": definitions}
     shortened: dict[str, JsonValue] = _short(whole)
     return shortened
+
+
+def _say_once(definitions: Any, field: str, name: str) -> None:
+    """A field that many proposals share becomes one definition that each refers to."""
+    for definition in list(definitions.values()):
+        fields = definition.get("properties", {})
+        if field in fields:
+            definitions[name] = fields[field]
+            fields[field] = {"$ref": f"#/$defs/{name}"}
 
 
 def _short(part: Any) -> Any:

@@ -142,3 +142,8 @@ def test_prompts_begin_alike_and_hold_no_raw_text() -> None:
     for asked in server.asked:
         assert argv not in asked.words
         assert len(asked.words) < 14_000
+        told = [json.loads(line.partition(": ")[2]) for line in asked.words.splitlines() if '"says": ' in line]
+        assert len({(row["cause"], row["says"]) for row in told}) == len(told), "nothing is said twice"
+        listed = [json.loads(line.partition(": ")[2]) for line in asked.words.splitlines() if '"asks": ' in line]
+        assert not any(row.keys() & {"predicts", "decided by"} for row in listed if row["status"] != "open")
+        assert not any(row.get("because", "-") in row["claim"] for row in listed)
