@@ -182,7 +182,7 @@ def test_a_folder_that_somebody_removes_is_there_again(place: Workplace) -> None
     assert told["phase"] == "restored", told["story"]
     the_original(place, server)
     call(place, cmd="release", run="run1")
-    assert not run_folder(place).exists()
+    assert not run_folder(place).parent.exists()
 
 
 def test_a_log_that_cannot_be_opened_again_does_not_keep_the_server_down(place: Workplace, disk: SmallDisk) -> None:

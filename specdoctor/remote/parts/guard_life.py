@@ -74,10 +74,9 @@ class Guard:
     def watch(self) -> None:
         try:
             while self.posted():
-                self.memory.keep()
+                self.memory.watch(min(GUARD_LOOK_S, self.grace_s / 4.0))
                 if self.silent_s() > self.grace_s and self.act():
                     return
-                time.sleep(min(GUARD_LOOK_S, self.grace_s / 4.0))
         finally:
             if self.story["acted_at"] is not None and self.story["result"] is None:
                 self.end("failed", "the guard broke: " + traceback.format_exc(limit=3)[-600:])

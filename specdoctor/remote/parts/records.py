@@ -9,7 +9,7 @@ import json
 import os
 import stat
 import zlib
-from typing import Any, List, Optional
+from typing import Any, List, Optional, Tuple
 
 RESERVE = "reserve"
 RESERVE_BYTES = 1 << 17
@@ -80,6 +80,11 @@ def _spares(path: str) -> List[str]:
     return [spare + "/" + name for spare in spare_folders(folder)]
 
 
+def _record_places(path: str) -> List[str]:
+    """Where a record may lie, the newest first."""
+    return [*(each for each in _spares(path) if is_private(os.path.dirname(each))), path]
+
+
 def _drop_spares(path: str) -> None:
     for spare in _spares(path):
         if is_private(os.path.dirname(os.path.dirname(spare))) and os.path.lexists(spare):
@@ -146,8 +151,7 @@ def write_whole(path: str, raw: bytes) -> None:
 
 def read_json(path: str) -> Optional[Any]:
     """A record, the newest where it had to go elsewhere; None where there is none that can be read."""
-    places = [*(each for each in _spares(path) if is_private(os.path.dirname(each))), path]
-    return next((found for found in map(_record_at, places) if found is not None), None)
+    return next((found for found in map(_record_at, _record_places(path)) if found is not None), None)
 
 
 def _record_at(path: str) -> Optional[Any]:
@@ -183,10 +187,24 @@ def touch_record(path: str) -> None:
                 return
 
 
+def mark_of(path: str) -> Optional[Tuple[int, ...]]:
+    """What changes with every replacement of a file, or of one in a folder; None where there is nothing."""
+    try:
+        state = os.stat(path)
+    except OSError:
+        return None
+    return state.st_ino, state.st_mtime_ns, state.st_size
+
+
+def marks_of(path: str) -> List[Optional[Tuple[int, ...]]]:
+    """The marks of a record, wherever it lies."""
+    return [mark_of(place) for place in _record_places(path)]
+
+
 def touched_at(path: str) -> float:
     """When `touch_record` was last called for a file, by the host's clock; 0 for never."""
     times = [0.0]
-    for place in [*(each for each in _spares(path) if is_private(os.path.dirname(each))), path]:
+    for place in _record_places(path):
         with contextlib.suppress(OSError):
             times.append(os.stat(place).st_mtime)
     return max(times)

@@ -71,7 +71,7 @@ def other_runs(run: str) -> List[Tuple[str, str]]:
     return found
 
 
-def _make_base(base: str) -> bool:
+def make_base(base: str) -> bool:
     """Create a base and what leads to it; whether it can be used.
 
     The missing folders are made under another name and appear at once, with a note of what was made: neither a second
@@ -106,7 +106,7 @@ def make_run(run: str) -> str:
             if found:
                 return found
             with contextlib.suppress(OSError), _alone_at_home():
-                if not _make_base(base):
+                if not make_base(base):
                     break
                 os.mkdir(base + "/" + checked_name(run), 0o700)
     found = find_run(run)
