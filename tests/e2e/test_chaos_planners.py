@@ -23,7 +23,7 @@ from tests.e2e.practice import Practice, check_put_back, eventually
 from tests.planners.model_server import ModelServer, Script
 from tests.planners.scripts import good, looping, sloppy
 
-ROUNDS = int(os.environ.get("CHAOS_ROUNDS", "10"))
+ROUNDS = int(os.environ.get("CHAOS_ROUNDS", "5"))
 FIRST = int(os.environ.get("CHAOS_FIRST", "1"))
 WORLD = "graphs-off-by-flag"
 ASKED = ("--symptom", "EAGLE-3 is slower than without", "--allow", "restart", "--requests", "6", "--grace", "60")
@@ -135,7 +135,7 @@ def test_a_killed_run_comes_to_the_same_verdict(
     assert len({r.outcome.action for r in ledger.relaunches}) == len(ledger.relaunches), played.story
     assert ledger.restarts <= ledger.settings.max_restarts
     if script is not None:
-        assert ledger.model_calls, "it was asked"
+        assert ledger.model_calls or PLANNERS[planner][0] == "auto", "it was asked"
         assert ledger.settings.endpoint is not None
         assert ledger.model_tokens <= ledger.settings.endpoint.max_tokens
         # A question whose answer was lost in a kill is asked again; a failed one is tried up to three times.
