@@ -108,7 +108,7 @@ def triage(
         facts=facts,
         facts_from={fact.name: _place(fact, named) for fact in found if fact.place},
         identity=identity_checks(scene, by_name),
-        to_try=line_to_try(view, engines, observations, by_name),
+        to_try=line_to_try(view, engines, observations, by_name, texts=parts, named=named),
         contradicted=contradictions(complained, by_name, _gains(scene)),
         unread={seen.where: seen.problem for seen in given.files if seen.problem},
         missing=_missing(view, verdict, findings),

@@ -2,28 +2,47 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from specdoctor.app.triage_fact import Fact
 from specdoctor.core.engine import Engine
 from specdoctor.core.errors import SpecdoctorError
 from specdoctor.core.hypothesis import Observation, Remedy
 from specdoctor.core.launch import LaunchChange
+from specdoctor.core.launch_shape import Shape, reshaped
+from specdoctor.core.launch_text import Command, commands_in
 from specdoctor.core.model import Frozen
+from specdoctor.core.redact import MASK, redact_argv
 from specdoctor.core.server import ServerView, SpecSetting
 
 
 class LineToTry(Frozen):
-    """A launch line to paste, and what it changes."""
+    """A launch to paste in the shape in which it was given, what it changes, and in place of what it stands.
+
+    `line` is a command line for a shell, or lines of a unit or of YAML, `shape` says which. `where` names the file and
+    the lines that it replaces, empty where no file holds the launch. `remarks` say what else is to be done.
+    """
 
     label: str
     line: str
+    shape: Shape = "shell"
+    where: str = ""
+    remarks: tuple[str, ...] = ()
 
 
 def line_to_try(
-    view: ServerView, engines: Sequence[Engine], observations: Sequence[Observation], facts: dict[str, Fact]
+    view: ServerView,
+    engines: Sequence[Engine],
+    observations: Sequence[Observation],
+    facts: dict[str, Fact],
+    *,
+    texts: Mapping[str, str],
+    named: Mapping[str, str],
 ) -> LineToTry | None:
-    """None where the launch line was not given, or nothing that was found is undone by a flag."""
+    """None where the launch line was not given, or nothing that was found is undone by a flag.
+
+    `texts` are those that the launch was read from, `named` the given file behind a part of one.
+    """
     engine = next((e for e in engines if e.name == view.engine), None)
     if engine is None or not view.argv:
         return None
@@ -32,10 +51,42 @@ def line_to_try(
     remedies = [o.remedy for o in ranked if o.remedy is not None] + _best(view, facts)
     for remedy in remedies:
         try:
-            change = _change(engine, view, remedy)
-            return LineToTry(label=remedy.label, line=engine.paste_line(view, change))
+            return _line(engine, view, _change(engine, view, remedy), texts, named)
         except (SpecdoctorError, ValueError):
             continue
+    return None
+
+
+def _line(
+    engine: Engine, view: ServerView, change: LaunchChange, texts: Mapping[str, str], named: Mapping[str, str]
+) -> LineToTry:
+    """The changed launch as it was given; a launch that stands in no text is given as the engine's own line."""
+    command = _command(view, texts)
+    if command is None or view.asked_source is None:
+        return LineToTry(label=change.label, line=engine.paste_line(view, change))
+    shaped = reshaped(command, change, prefix=engine.name.upper())
+    file = named.get(view.asked_source.where, view.asked_source.where)
+    lines = f"{shaped.line}" if shaped.line == shaped.last_line else f"{shaped.line}-{shaped.last_line}"
+    remarks = [f"take {name} out of its environment" for name in shaped.left]
+    if MASK in shaped.text:
+        remarks.append(f"{MASK} stands for a secret: leave what stands there")
+    if shaped.shape == "unit":
+        remarks.append("then systemctl daemon-reload, and restart the unit")
+    return LineToTry(
+        label=change.label, line=shaped.text, shape=shaped.shape, where=f"{file}:{lines}", remarks=tuple(remarks)
+    )
+
+
+def _command(view: ServerView, texts: Mapping[str, str]) -> Command | None:
+    """The command that the view's launch was read from, with all that stood around it."""
+    source = view.asked_source
+    if source is None or source.line is None or source.where not in texts:
+        return None
+    for command in commands_in(texts[source.where]):
+        words = redact_argv(command.words)
+        both = min(len(words), len(view.argv))
+        if command.line <= source.line <= command.last_line and words[-both:] == view.argv[-both:]:
+            return command
     return None
 
 

@@ -16,7 +16,11 @@ def secrets_of(texts: Mapping[str, str]) -> frozenset[str]:
     """Values of secret flags in the commands that the files hold."""
     short = (text for text in texts.values() if len(text) <= LONGEST_TEXT)
     return frozenset(
-        value for text in short for command in commands_in(text) for value in secrets_in_argv(command.words)
+        value
+        for text in short
+        for command in commands_in(text)
+        for value in secrets_in_argv(command.words)
+        if not value.startswith("$")
     )
 
 

@@ -17,6 +17,8 @@ from specdoctor.core.model import Frozen
 from specdoctor.core.shell_words import MOST_TEXT, Statement, assignments, statements
 
 Carrier = Literal["shell", "docker", "compose", "kubernetes", "systemd", "slurm"]
+Typed = tuple[str, str]
+"""A word as it is meant, and as it stands in the text: with quotes, and variables that are not known."""
 
 _KEYWORDS = frozenset({"do", "then", "else", "elif", "if", "while", "until", "{", "!", "time", "$", ">", "(", "&&"})
 _REDIRECTION = re.compile(r"(?:\d|&)?(?:>>|>&|&>|>|<)(.*)", re.DOTALL)
@@ -30,12 +32,38 @@ _NO_VALUE_LETTERS = re.compile(r"-[ditPq]{2,}")
 _DEEPEST = 3
 
 
+class Script(Frozen):
+    """The text that `sh -c` is given, and the words around it; `start` and `end` bound one command in it.
+
+    `text_typed` is the text with the quotes it was given in; `outer` is the script that this one stands in.
+    """
+
+    before: tuple[Typed, ...]
+    text: str
+    text_typed: str
+    start: int
+    end: int
+    after: tuple[Typed, ...] = ()
+    outer: Script | None = None
+
+
+class Part(Frozen):
+    """One key of a container's description (`command`, `args`) with its words; `listed`: each is an item of a list."""
+
+    key: str
+    words: tuple[Typed, ...]
+    listed: bool
+
+
 class Command(Frozen):
     """One command of a text. `words` are those of the program itself, wrappers such as `docker run IMAGE` and `sh -c`
     taken off, others (`srun`, `numactl`) left before it; for a container without a command they are the arguments that
     its image's own entry point is given.
 
-    `line` and `last_line` bound it in the file; `comment` is the remark right above it.
+    `line` and `last_line` bound it in the file; `comment` is the remark right above it. `typed` is the whole statement,
+    the words before its own included; of the program's own words the first `aside` stand elsewhere in it (an entry
+    point), `redirected` are its redirections. `exported` are variables set before it; `script` is the one it stands
+    in, `parts` are the keys of a container.
     """
 
     words: tuple[str, ...]
@@ -45,6 +73,12 @@ class Command(Frozen):
     image: str = ""
     carrier: Carrier = "shell"
     comment: str = ""
+    typed: tuple[Typed, ...] = ()
+    aside: int = 0
+    redirected: tuple[Typed, ...] = ()
+    exported: dict[str, str] = Field(default_factory=dict)
+    script: Script | None = None
+    parts: tuple[Part, ...] = ()
 
 
 def commands_in(text: str) -> tuple[Command, ...]:
@@ -57,10 +91,17 @@ def commands_in(text: str) -> tuple[Command, ...]:
         )
         return tuple(
             inner.model_copy(
-                update={"carrier": carrier, "image": inner.image or c.image, "env": {**c.env, **inner.env}}
+                update={
+                    "carrier": carrier,
+                    "image": inner.image or c.image,
+                    "env": {**c.env, **inner.env},
+                    "parts": tuple(Part(key=key, words=tuple(words), listed=listed) for key, words, listed in c.parts),
+                }
             )
             for c in found
-            for inner in _unwrapped(Statement(list(c.words), c.line, c.last_line, c.comment), {}, c.image, 0)
+            for inner in _unwrapped(
+                Statement(list(c.words), c.line, c.last_line, c.comment, list(c.typed)), {}, c.image, 0
+            )
         )
     unit = "[Service]" in text
     exported: dict[str, str] = _unit_environment(text) if unit else {}
@@ -103,23 +144,35 @@ def _unit_environment(text: str) -> dict[str, str]:
     return env
 
 
-def _unwrapped(statement: Statement, exported: dict[str, str], image: str, depth: int) -> Iterator[Command]:
-    words = [_UNIT_KEY.sub("", word) for word in _without_redirections(statement.words)]
+def _unwrapped(
+    statement: Statement, exported: dict[str, str], image: str, depth: int, outer: Script | None = None
+) -> Iterator[Command]:
+    typed, redirected = _redirections_apart(tuple(zip(statement.words, statement.typed, strict=True)))
+    words = [_UNIT_KEY.sub("", word) for word, _ in typed]
     while words and words[0] in _KEYWORDS:
-        words = words[1:]
+        words, typed = words[1:], typed[1:]
     env = assignments(words)
     words = words[sum(1 for w in words[: len(env) + 1] if w == "env" or "=" in w) :] if env else words
     carrier: Carrier = "shell"
+    aside = 0
     inside = _container_run(words)
     if inside is not None:
-        image, given, words = inside
-        env, carrier = {**env, **given}, "docker"
-    script = _shell_script(words)
-    if script is not None and depth < _DEEPEST:
-        for inner in statements(script, {**exported, **env}):
-            placed = Statement(inner.words, statement.line, statement.last_line, statement.comment)
-            for command in _unwrapped(placed, {**exported, **env}, image, depth + 1):
-                yield command if carrier == "shell" else command.model_copy(update={"carrier": carrier})
+        image, given, entry, words = inside
+        env, carrier, aside, words = {**env, **given}, "docker", len(entry), [*entry, *words]
+    at = _script_at(words)
+    if at is not None and depth < _DEEPEST:
+        for inner in statements(words[at], {**exported, **env}):
+            placed = Statement(
+                inner.words, statement.line, statement.last_line, statement.comment, inner.typed, inner.start, inner.end
+            )
+            around = len(typed) - len(words) + at
+            script = Script(
+                before=typed[:around], text=words[at], text_typed=typed[around][1], start=inner.start, end=inner.end,
+                after=typed[around + 1 :] + redirected, outer=outer,
+            )  # fmt: skip
+            for command in _unwrapped(placed, {**exported, **env}, image, depth + 1, script):
+                kept = {"exported": exported} if outer is None else {}
+                yield command.model_copy(update=kept if carrier == "shell" else {**kept, "carrier": carrier})
         return
     if words:
         yield Command(
@@ -130,22 +183,28 @@ def _unwrapped(statement: Statement, exported: dict[str, str], image: str, depth
             image=image,
             carrier=carrier,
             comment=statement.comment,
+            typed=typed,
+            aside=aside,
+            redirected=redirected,
+            exported=exported,
+            script=outer,
         )
 
 
-def _without_redirections(words: Sequence[str]) -> list[str]:
-    kept: list[str] = []
+def _redirections_apart(typed: Sequence[Typed]) -> tuple[tuple[Typed, ...], tuple[Typed, ...]]:
+    """The words of a statement, and its redirections."""
+    kept: list[Typed] = []
+    apart: list[Typed] = []
     skip = False
-    for word in words:
-        match = None if skip else _REDIRECTION.fullmatch(word)
-        if match is None and not skip:
-            kept.append(word)
+    for word in typed:
+        match = None if skip else _REDIRECTION.fullmatch(word[0])
+        (kept if match is None and not skip else apart).append(word)
         skip = match is not None and not match[1]
-    return kept
+    return tuple(kept), tuple(apart)
 
 
-def _container_run(words: Sequence[str]) -> tuple[str, dict[str, str], list[str]] | None:
-    """Image, environment and inner words of `docker run ...`, also behind sudo; None for another command."""
+def _container_run(words: Sequence[str]) -> tuple[str, dict[str, str], list[str], list[str]] | None:
+    """Image, environment, entry point and inner words of `docker run ...`, also behind sudo; None for anothers."""
     start = next((i for i, w in enumerate(words[:4]) if w.rpartition("/")[2] in _CONTAINERS), None)
     if start is None or "run" not in words[start + 1 : start + 3]:
         return None
@@ -165,12 +224,12 @@ def _container_run(words: Sequence[str]) -> tuple[str, dict[str, str], list[str]
         if option == "--entrypoint":
             entry = value.split()
     image = words[index] if index < len(words) else ""
-    return image, env, [*entry, *words[index + 1 :]]
+    return image, env, entry, list(words[index + 1 :])
 
 
-def _shell_script(words: Sequence[str]) -> str | None:
-    """The text that `sh -c` is given, whatever stands before it."""
+def _script_at(words: Sequence[str]) -> int | None:
+    """Where the text stands that `sh -c` is given, whatever stands before it."""
     for index, word in enumerate(words[:-1]):
         if word in ("-c", "-lc", "-ec", "-exc", "-xc", "-ic", "-lic") and index and words[index - 1].endswith("sh"):
-            return words[index + 1]
+            return index + 1
     return None

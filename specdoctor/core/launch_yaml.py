@@ -14,7 +14,11 @@ _DEEPEST = 40
 
 @dataclass
 class ContainerCommand:
-    """What one container runs; lines are those of its command or arguments."""
+    """What one container runs; lines are those of its command or arguments.
+
+    `parts` are its keys in order, each with its words as they are meant and as they stand there, and whether they are
+    items of a list.
+    """
 
     words: list[str]
     line: int
@@ -22,6 +26,11 @@ class ContainerCommand:
     image: str = ""
     env: dict[str, str] = field(default_factory=dict)
     comment: str = ""
+    parts: list[tuple[str, list[tuple[str, str]], bool]] = field(default_factory=list)
+
+    @property
+    def typed(self) -> list[str]:
+        return [typed for _, words, _ in self.parts for _, typed in words]
 
 
 def container_commands(text: str) -> list[ContainerCommand]:
@@ -64,26 +73,35 @@ def _container(node: Any, text: str) -> ContainerCommand | None:
         return None
     if isinstance(image, dict):
         image = f"{image.get('repository', '')}:{image.get('tag', '')}"
-    words: list[str] = []
+    parts: list[tuple[str, list[tuple[str, str]], bool]] = []
     lines: list[int] = []
     env = _environment(node.get("environment", node.get("env")))
     for key in ("entrypoint", "command", "args"):
         if node.get(key) is not None:
-            words += _words(node[key], env)
+            parts.append((key, _words(node[key], env), isinstance(node[key], list)))
             lines.append(_line(node, key))
     first = min(lines, default=1)
     last = _last_line(node, text, max(lines, default=1))
     name = str(node.get("name") or node.get("container_name") or "")
-    return ContainerCommand(words, first, last, image=str(image), env=env, comment=name) if words else None
+    words = [word for _, found, _ in parts for word, _ in found]
+    if not words:
+        return None
+    return ContainerCommand(words, first, last, image=str(image), env=env, comment=name, parts=parts)
 
 
-def _words(value: Any, env: dict[str, str]) -> list[str]:
-    """A list as it is, a text as a shell would split it; `$(NAME)` and `${NAME}` of the container's environment."""
+def _words(value: Any, env: dict[str, str]) -> list[tuple[str, str]]:
+    """A list as it is, a text as a shell would split it; `$(NAME)` and `${NAME}` of the container's environment.
+
+    Each word as it is meant, and as it stands there.
+    """
     if isinstance(value, list):
-        out = [str(item) for item in value if isinstance(item, str | int | float)]
+        out = [(str(item), str(item)) for item in value if isinstance(item, str | int | float)]
     else:
-        out = [word for statement in statements(str(value)) for word in statement.words]
-    return [expanded(word.replace("$(", "${").replace(")", "}") if "$(" in word else word, env) for word in out]
+        out = [pair for s in statements(str(value)) for pair in zip(s.words, s.typed, strict=True)]
+    return [
+        (expanded(word.replace("$(", "${").replace(")", "}") if "$(" in word else word, env), typed)
+        for word, typed in out
+    ]
 
 
 def _environment(value: Any) -> dict[str, str]:

@@ -15,11 +15,11 @@ _WORDS = r"(?:api[-_]?key|admin[-_]?api[-_]?key|secret|password|passwd|credentia
 _TOKEN = r"(?:(?:hf|hub|auth|access|bearer|github|api|session|refresh|id)[-_]?token|^token$)"
 _SECRET_NAME = re.compile(rf"(?:{_WORDS}|{_TOKEN})", re.IGNORECASE)
 _FLAG = re.compile(
-    rf"(?<![\w-])(--(?=[\w-]*?(?:{_WORDS}|(?:hf|hub|auth|access|api)[-_]token))[\w-]++)(=|\s+)(?![\"']?\$\w)(\"[^\"]*\"|'[^']*'|[^\s\"',;)\]}}\\]+)",
+    rf"(?<![\w-])(--(?=[\w-]*?(?:{_WORDS}|(?:hf|hub|auth|access|api)[-_]token))[\w-]++)(=|\s+)(?!-\s|[\"']?\$(?:\w|[{{]\w+[}}]))(\"[^\"]*\"|'[^']*'|[^\s\"',;)\]}}\\]+)",
     re.I,
 )
 _ENV = re.compile(
-    rf"(?<!\w)(?=\w*?(?:{_WORDS}|(?:hf|hub|auth|access|api)_?token))([\w-]{{0,60}}?\w++)(=)(?!(?:None|True|False|null)\b|[\"']?\$\w)(\"[^\"]*\"|'[^']*'|[^\s\"',;)\]}}\\]+)",
+    rf"(?<!\w)(?=\w*?(?:{_WORDS}|(?:hf|hub|auth|access|api)_?token))([\w-]{{0,60}}?\w++)(=)(?!(?:None|True|False|null)\b|[\"']?\$(?:\w|[{{]\w+[}}]))(\"[^\"]*\"|'[^']*'|[^\s\"',;)\]}}\\]+)",
     re.I,
 )
 _JSON = re.compile(
@@ -35,7 +35,7 @@ _PROSE = re.compile(
 """A secret in somebody's sentence ("api_key: abc123"); numbers alone, quoted values and calls are left."""
 _HEADER = re.compile(
     r"(\b(?:proxy-)?authorization\s*[:=]\s*[\"']?(?:(?:Basic|Bearer|Token|Digest|ApiKey|AWS4-HMAC-SHA256)\s+)?)"
-    r"(?![\"']?\$\w)(?![\[{(])([^\s\"',;]{3,})",
+    r"(?![\"']?\$(?:\w|[{]\w+[}]))(?![\[{(])([^\s\"',;]{3,})",
     re.IGNORECASE,
 )
 _QUERY = re.compile(

@@ -6,6 +6,8 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from specdoctor.core.shell_quoting import retyped
+
 MOST_TEXT = 200_000
 LONGEST_QUOTE = 20_000
 _VARIABLE = re.compile(r"\$(?:\{([A-Za-z_]\w*)(?:(:?[-=+?])([^{}]*))?\}|([A-Za-z_]\w*))")
@@ -19,12 +21,19 @@ _ESCAPED_IN_QUOTES = frozenset('"\\$`\n')
 
 @dataclass
 class Statement:
-    """One simple command or assignment: its words, the lines it stands on, the comment right before it."""
+    """One simple command or assignment: its words, the lines it stands on, the comment right before it.
+
+    `typed` holds each word as a shell would have to be given it: as written, known variables replaced. `start` and
+    `end` bound the words in the text.
+    """
 
     words: list[str] = field(default_factory=list)
     line: int = 1
     last_line: int = 1
     comment: str = ""
+    typed: list[str] = field(default_factory=list)
+    start: int = 0
+    end: int = 0
 
 
 def statements(text: str, variables: Mapping[str, str] | None = None) -> Iterator[Statement]:
@@ -61,6 +70,7 @@ class _Reader:
         self._comment = ""
         self._here: list[str] = []
         self._unclosed = 0
+        self._replaced = False
 
     def statement(self) -> Statement | None:
         """The next statement, empty for a bare separator; None at the end."""
@@ -78,13 +88,15 @@ class _Reader:
                 break
             else:
                 if not found.words:
-                    found.line = self._line
+                    found.line, found.start = self._line, self._at
                 self._word(found)
+                found.end = self._at
         found.last_line = max(found.line, self._line - (self._text[self._at - 1 : self._at] == "\n"))
         return self._taken(found)
 
     def _taken(self, found: Statement) -> Statement:
         found.words = self._assigned(found.words)
+        found.typed = found.typed if found.words else []
         if found.words:
             found.comment, self._comment = self._comment, ""
         elif self._text[max(self._at - 2, 0) : self._at] == "\n\n":
@@ -142,7 +154,7 @@ class _Reader:
     def _word(self, found: Statement) -> None:
         start = self._at
         pieces: list[str] = []
-        quoted = False
+        quoted = self._replaced = False
         text = self._text
         while self._at < len(text):
             char = text[self._at]
@@ -161,7 +173,7 @@ class _Reader:
                 self._at += 1
                 pieces.append("$" + (self._group() or ""))
             elif char == "$" and (match := _VARIABLE.match(text, self._at)) is not None:
-                pieces.append(expanded(match[0], self.variables))
+                pieces.append(self._expanded(match[0]))
                 self._at = match.end()
             else:
                 pieces.append(char)
@@ -171,14 +183,23 @@ class _Reader:
     def _keep(self, found: Statement, raw: str, word: str, *, quoted: bool) -> None:
         array = re.fullmatch(r"[\"']?\$\{([A-Za-z_]\w*)\[[@*]\]\}[\"']?", raw)
         here = re.fullmatch(r"\d?<<-?['\"]?(\w+)['\"]?", raw)
-        if array is not None and array[1] in self._arrays:
-            found.words += self._arrays[array[1]]
-        elif here is not None:
+        if here is not None and array is None:
             self._here.append(here[1])
+            return
+        words = [word]
+        if array is not None and array[1] in self._arrays:
+            words = self._arrays[array[1]]
         elif not quoted and raw.startswith("$") and word != raw and word.split() != [word]:
-            found.words += word.split()
-        else:
-            found.words.append(word)
+            words = word.split()
+        found.words += words
+        found.typed += (
+            [retyped(raw, word)] if words == [word] and not self._replaced else [retyped("", w) for w in words]
+        )
+
+    def _expanded(self, text: str) -> str:
+        value = expanded(text, self.variables)
+        self._replaced = self._replaced or value != text
+        return value
 
     def _quotation(self, quote: str, start: int) -> str | None:
         """The text of a quotation that opens here; None where the mark is a mere letter (an apostrophe)."""
@@ -193,7 +214,7 @@ class _Reader:
         self._line += inner.count("\n")
         if quote == "'":
             return inner
-        return expanded(_without_escapes(inner), self.variables)
+        return self._expanded(_without_escapes(inner))
 
     def _group(self) -> str | None:
         """What stands in brackets, as written; None where they never close."""

@@ -2,28 +2,12 @@
 
 from __future__ import annotations
 
-import re
 import shlex
 from collections.abc import Sequence
 
 from specdoctor.core.launch import LaunchChange
 from specdoctor.core.redact import MASK
-
-_SAFE = re.compile(r"[^A-Z0-9]+")
-
-
-def _variable(name: str, prefix: str) -> str:
-    """The shell variable that stands for a masked value of a flag or environment variable."""
-    words = _SAFE.sub("_", name.lstrip("-").upper()).strip("_")
-    return words if words.startswith((f"{prefix}_", "HF_")) else f"{prefix}_{words or 'SECRET'}"
-
-
-def _quoted(word: str, variable: str) -> str:
-    """A word for the shell; a masked part becomes the variable, in double quotes."""
-    if MASK not in word:
-        return shlex.quote(word)
-    pieces = [re.sub(r'([\\"$`])', r"\\\1", piece) for piece in word.split(MASK)]
-    return '"' + f"${{{variable}}}".join(pieces) + '"' if len("".join(pieces)) else f'"${variable}"'
+from specdoctor.core.shell_quoting import quoted, variable
 
 
 def shell_line(argv: Sequence[str], change: LaunchChange, *, flags_from: int, prefix: str) -> str:
@@ -34,15 +18,15 @@ def shell_line(argv: Sequence[str], change: LaunchChange, *, flags_from: int, pr
     parts: list[str] = []
     if change.remove_env:
         parts += ["env", *(part for name in sorted(change.remove_env) for part in ("-u", shlex.quote(name)))]
-    parts += [f"{name}={_quoted(value, _variable(name, prefix))}" for name, value in sorted(change.set_env.items())]
+    parts += [f"{name}={quoted(value, variable(name, prefix))}" for name, value in sorted(change.set_env.items())]
     flag = ""
     for index, word in enumerate(argv):
         if index >= flags_from and word.startswith("--"):
             flag, equals, value = word.partition("=")
             masked = equals and MASK in value
-            parts.append(f"{flag}={_quoted(value, _variable(flag, prefix))}" if masked else shlex.quote(word))
+            parts.append(f"{flag}={quoted(value, variable(flag, prefix))}" if masked else shlex.quote(word))
         else:
-            parts.append(_quoted(word, _variable(flag, prefix)))
+            parts.append(quoted(word, variable(flag, prefix)))
     parts += [f"# in a container of {change.image}"] if change.image is not None else []
     parts += [f"# {change.copies.words}"] if change.copies is not None else []
     return " ".join(parts)

@@ -49,8 +49,8 @@ SPEC_FLAG_KEYS = (SPEC, *(key for key, name in _ALIASES.items() if name.startswi
 class Asked:
     """Arguments asked for: `values` by name, nested ones by dotted name; `words` as typed (flag first).
 
-    A switch has the value "True" or "False". `unreadable` says which nested value is no JSON, `open` that words hold
-    variables of a shell whose values are not known.
+    A switch has the value "True" or "False". `unreadable` says which nested value is no JSON, `open` that variables of
+    a shell whose values are not known may hold further arguments, or how it speculates.
     """
 
     values: dict[str, str] = field(default_factory=dict)
@@ -124,16 +124,20 @@ class _Flags:
         self.values: dict[str, str] = {}
         self.words: dict[str, tuple[str, ...]] = {}
         self.unreadable: list[str] = []
+        self.open = False
 
     def put(self, key: str, value: str, typed: tuple[str, ...]) -> None:
         name, dot, _ = key.partition(".")
         key = _ALIASES.get(key, key)
         self.values[key] = value
         self.words[key] = typed
+        self.open = self.open or (key in (METHOD, TOKENS) and _VARIABLE.search(value) is not None)
         if name not in NESTED or dot or key != name:
             return
+        self.open = self.open or _BARE_VARIABLE.search(value) is not None
         parsed = _json(value)
         if not isinstance(parsed, dict):
+            self.open = self.open or _VARIABLE.search(value) is not None
             self.unreadable.append(key)
             return
         for inner, text in nested(name, parsed):
@@ -148,6 +152,8 @@ class _Flags:
             if not is_flag_word(word):
                 if "model" not in self.values:
                     self.put("model", word, (word,))
+                elif _VARIABLE.search(word):
+                    self.open = True
                 continue
             spelling, equals, inline = word.partition("=")
             name, dot, rest = spelling.partition(".")
@@ -175,8 +181,7 @@ def read_flags(words: Sequence[str]) -> Asked:
     """What the words after the program ask for; the first word that is no flag is the model."""
     walk = _Flags()
     walk.walk(words)
-    unknown = any(_VARIABLE.search(word) for word in words)
-    return Asked(values=walk.values, words=walk.words, unreadable=tuple(walk.unreadable), open=unknown)
+    return Asked(values=walk.values, words=walk.words, unreadable=tuple(walk.unreadable), open=walk.open)
 
 
 def _yaml_mapping(text: str) -> Mapping[str, JsonValue]:

@@ -27,10 +27,23 @@ def triage_lines(document: dict[str, Any], *, width: int) -> str:
     rows += [("would tell", text) for text in document["missing"]]
     rows += [("not read", f"{name} {why}") for name, why in document["unread"].items()]
     out = [line for label, text in rows for line in labelled(label, text, label_width=LABEL_WIDTH, width=width)]
-    if document["to_try"]:
-        out += [*labelled("try", document["to_try"]["label"], label_width=LABEL_WIDTH, width=width)]
-        out += paste_lines(document["to_try"]["line"], width=width)
-    return "\n".join(out)
+    return "\n".join(out + _to_try(document["to_try"], width=width))
+
+
+def _to_try(given: dict[str, Any] | None, *, width: int) -> list[str]:
+    """The changed launch, as it can be put in place of what was given."""
+    if not given:
+        return []
+    place = f" (in place of {given['where']})" if given["where"] else ""
+    texts = [f"{given['label']}{place}", *given["remarks"]]
+    out = [
+        line
+        for n, text in enumerate(texts)
+        for line in labelled("try" if n == 0 else "", text, label_width=LABEL_WIDTH, width=width)
+    ]
+    if given["shape"] == "yaml" or "\n" in given["line"]:
+        return [*out, *str(given["line"]).split("\n")]
+    return out + paste_lines(given["line"], width=width)
 
 
 def _facts(document: dict[str, Any]) -> list[tuple[str, str]]:
