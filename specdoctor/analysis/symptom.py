@@ -27,6 +27,18 @@ _BARE_SPEED = re.compile(
     r"(\d+(?:\.\d+)?)(?:\s*[-\u2013]\s*(\d+(?:\.\d+)?))?\s*(?=with\b|without\b|$)",
     re.I,
 )
+_SAID_SPEED = re.compile(
+    r"\b(?:it|we|that|this|speed|throughput)\s+(?:was|were|is|had|have|got|get|gets|saw|see|reached|ran at|runs at|gave|gives)\s+"
+    + _NUMBER
+    + r"\s+(?=with(?:out)?\s+(?:it\b|the drafter|any\b|spec|eagle|mtp|nextn|draft|n-?gram)|with(?:out)?\s*$)",
+    re.I,
+)
+_LISTED = re.compile(
+    r"\[[^\[\]]*\]|(?<![\w.,])\d+(?:\s*,\s*\d+){1,999}(?:\s*,)?\s*(?:and|or)\s+\d+(?![\w.,-]|\s*(?:tok|t/s|tps|ms))"
+    r"|(?<![\w.,])\d+(?:\s*,\s*\d+){2,999}(?![\w.]|\s*(?:tok|t/s|tps|ms|-))",
+    re.I,
+)
+"""Numbers in a list, such as the ids of layers: none of them is a figure of its own."""
 _SIDE = re.compile(r"\bwith(?:out)?\b", re.I)
 _ACCEPT = re.compile(r"\b(?:accept(?:ance|ed)?[ -]?(?:len(?:gth)?)|AL)\b[^0-9.;]{0,20}?(\d+(?:\.\d+)?)", re.I)
 _CYCLE = re.compile(_NUMBER + r"\s*ms\b[^.;]{0,20}\b(?:cycle|step|verify|forward)", re.I)
@@ -255,8 +267,9 @@ def _clause_claims(clause: str, *, speeds_elsewhere: bool) -> list[Claim]:
         speeds = [(_middle(m), m.group(0)) for m in _SPEED.finditer(part)]
         if not speeds and (m := _BARE_BASELINE.search(part)) and not _ACCEPT.search(part):
             speeds = [(float(m.group(1)), m.group(0))]
-        if not speeds and speeds_elsewhere and (m := _BARE_SPEED.search(part)):
-            speeds = [(_middle(m), m.group(0))]
+        bare = (_BARE_SPEED.search(part) or _SAID_SPEED.search(part)) if speeds_elsewhere and not speeds else None
+        if bare is not None:
+            speeds = [(_middle(bare), bare.group(0))]
         out += [Claim(metric="throughput_tok_s", value=v, role=role, text=t.strip()) for v, t in speeds]
         if (
             not speeds
@@ -296,6 +309,7 @@ def _plain_numbers(text: str) -> str:
     """
     text = _SIGNED.sub("?", _POWER.sub(_written_out, text))
     text = re.sub(r"(?<=\d),(?=\d{3}(?!\d))", "", text)
+    text = _LISTED.sub("?", text)
     text = re.sub(r"(?<=\d),(?=\d{1,2}\s*(?:tok|t/s|tps|ms)\b)", ".", text, flags=re.I)
     change = r"\bfrom\s+(\d+(?:\.\d+)?)\s*(?:tok\w*\s*/\s*s\w*)?\s+to\s+(\d+(?:\.\d+)?)\s*(?=tok|t/s|tps)"
     return re.sub(change, r"\1 tok/s before, now \2 ", text, flags=re.I)

@@ -31,6 +31,17 @@ CASES = [
         ("low-acceptance",),
         {("with speculation", 150.0), ("baseline", 90.0)},
     ),
+    (
+        "The ids were [2, 16, 29] and are [1, 15, 28]. We see 300 tok/s; it was 192 without speculation.",
+        (),
+        {("with speculation", 300.0), ("baseline", 192.0)},
+    ),
+    (
+        "Layers 3, 31 and 59 are captured; or 2, 30, 58? We got 57 with EAGLE-3, the baseline gives 90 tok/s",
+        ("slow",),
+        {("with speculation", 57.0), ("baseline", 90.0)},
+    ),
+    ("speed is 61 tok/s; num_steps is 3 with topk 1", (), {("unknown", 61.0)}),
     ("", (), set()),
 ]
 
