@@ -28,7 +28,8 @@ _BARE_SPEED = re.compile(
     re.I,
 )
 _SAID_SPEED = re.compile(
-    r"\b(?:it|we|that|this|speed|throughput)\s+(?:was|were|is|had|have|got|get|gets|saw|see|reached|ran at|runs at|gave|gives)\s+"
+    r"\b(?:it|we|that|this|speed|throughput)\s+"
+    r"(?:was|were|is|had|have|got|get|gets|saw|see|reached|ran at|runs at|gave|gives)\s+"
     + _NUMBER
     + r"\s+(?=with(?:out)?\s+(?:it\b|the drafter|any\b|spec|eagle|mtp|nextn|draft|n-?gram)|with(?:out)?\s*$)",
     re.I,
