@@ -83,10 +83,13 @@ def _status(backed: bool, contradicted_too: bool, openable: bool) -> Standing:
 
 
 def _role(backing: Sequence[Observation], status: Standing, verdict: Verdict) -> Role:
+    """What it has to do with the symptom: only what figures show, or what is seen at work, explains it."""
     if status != "supported":
-        return Role.EXPLAINS if status == "suspected" else Role.PRESENT
-    if any(o.explains for o in backing):
+        return Role.CONTRIBUTES if status == "suspected" else Role.PRESENT
+    if any(o.explains and not o.unmeasured for o in backing):
         return Role.EXPLAINS
+    if any(o.explains for o in backing):
+        return Role.CONTRIBUTES
     return Role.CONTRIBUTES if verdict is Verdict.CAUSE and any(o.binds for o in backing) else Role.PRESENT
 
 

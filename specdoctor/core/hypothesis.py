@@ -185,7 +185,8 @@ class Observation(Frozen):
     `refutes`: what was read excludes the claim in `against`. `silent`: looked and nothing found. `no-data`: could not
     look (`claim` says what was missing). `reading` is what was predicted and read. `edits` is as much of `fix` as the
     drafter's configuration can hold. `slows`: a fault that slows every launch alike explains that something got slower,
-    never that speculation loses.
+    never that speculation loses. `unmeasured`: the fault stands in files, and no figure says what it
+    costs.
     """
 
     check: str
@@ -205,3 +206,4 @@ class Observation(Frozen):
     edits: tuple[ConfigEdit, ...] = ()
     against: str = ""
     slows: Literal["", "all alike"] = ""
+    unmeasured: bool = False

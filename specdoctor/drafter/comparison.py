@@ -175,6 +175,7 @@ def _said(
         claim=claim,
         binds=explains,
         explains=explains,
+        unmeasured=explains,
         about="accept_length",
         sources=tuple(sources),
         decides="" if stance in ("silent", "supports") else decides,

@@ -70,6 +70,7 @@ def fault(
         claim=claim,
         binds=True,
         explains=True,
+        unmeasured=True,
         about="accept_length",
         sources=sources,
         fix=fix,

@@ -8,7 +8,11 @@ from specdoctor.render.layout import labelled, paste_lines
 
 LABEL_WIDTH = 12
 _ESTIMATOR = "_estimator"
-_WOULD = {"explains": "would explain it", "contributes": "would contribute", "present": "may be there"}
+_ROLES = {
+    "explains": "explains it",
+    "contributes": "has a part in it; how large is not measured",
+    "present": "real, and not shown to be the reason",
+}
 
 
 def triage_lines(document: dict[str, Any], *, width: int) -> str:
@@ -76,7 +80,7 @@ def _payoff(facts: dict[str, Any]) -> list[tuple[str, str]]:
 
 def _finding(finding: dict[str, Any], missing: list[str]) -> list[tuple[str, str]]:
     cause = f"{finding['cause']}: " if finding["cause"] else ""
-    role = _WOULD[finding["role"]] if finding["status"] == "suspected" else finding["role"]
+    role = {"suspected": "possible", "falsified": "ruled out"}.get(finding["status"], _ROLES[finding["role"]])
     rows = [(finding["status"], f"{cause}{finding['claim']} ({role})")]
     rows += [("", f"{q['source']}:{q['line']}  {q['quote']}") for q in finding["evidence"]]
     tells = finding["next_check"] if finding["status"] == "suspected" else ""

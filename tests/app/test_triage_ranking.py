@@ -75,3 +75,13 @@ def test_a_healthy_server_has_no_rivals() -> None:
     found = (said("TRAIN-2", "suggests", line=3), said("CFG-1", "supports", line=1))
     (finding,) = findings_of(found, TEXTS, verdict=Verdict.HEALTHY)
     assert (finding.cause, finding.role) == ("CFG-1", Role.PRESENT)
+
+
+def test_only_what_figures_show_explains() -> None:
+    found = (
+        said("LOAD-1", "supports", line=1, explains=True, binds=True),
+        said("WIRE-1", "supports", line=2, explains=True, binds=True, unmeasured=True),
+        said("TRAIN-2", "suggests", line=3),
+    )
+    roles = {f.cause: f.role for f in findings_of(found, TEXTS, verdict=Verdict.CAUSE)}
+    assert roles == {"LOAD-1": Role.EXPLAINS, "WIRE-1": Role.CONTRIBUTES, "TRAIN-2": Role.CONTRIBUTES}

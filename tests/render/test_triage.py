@@ -33,8 +33,8 @@ def suspect(role: str) -> dict[str, Any]:
 
 
 def test_a_suspect_stands_with_the_test_that_would_decide() -> None:
-    text = triage_lines(document(findings=[suspect("explains")]), width=100)
-    assert "suspected   GRAPH-4: host time (would explain it)" in text
+    text = triage_lines(document(findings=[suspect("contributes")]), width=100)
+    assert "suspected   GRAPH-4: host time (possible)" in text
     assert "  tells     two chain lengths" in text
 
 
