@@ -207,3 +207,8 @@ class Observation(Frozen):
     against: str = ""
     slows: Literal["", "all alike"] = ""
     unmeasured: bool = False
+
+    @property
+    def rival_key(self) -> str:
+        """The key of the claim that what was seen may explain the loss."""
+        return f"rival:{self.cause}:{self.check}"

@@ -78,7 +78,7 @@ def suspected_answers(ledger: Ledger) -> list[OpenHypothesis]:
     """What the answers make likely and do not prove, with what would."""
     return [
         OpenHypothesis(
-            key=f"rival:{o.cause}:{o.check}",
+            key=o.rival_key,
             cause=o.cause,
             claim=o.claim,
             answers="explains",

@@ -130,7 +130,7 @@ def _rivals(briefing: Briefing) -> list[Experiment]:
     """Launches that rivals predict something of, as far as they were put on the list for it."""
     out: list[Experiment] = []
     for o in briefing.ledger.observed():
-        hypothesis = briefing.ledger.by_key(f"rival:{o.cause}:{o.check}") if o.stance == "suggests" else None
+        hypothesis = briefing.ledger.by_key(o.rival_key) if o.stance == "suggests" else None
         if hypothesis is None or hypothesis.status is not Status.OPEN or hypothesis.prediction is None:
             continue
         change = remedy_change(briefing, o.remedy) if o.remedy is not None else None

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from specdoctor.core.hypothesis import Prediction
+from specdoctor.core.hypothesis import Observation, Prediction
 from specdoctor.core.ledger import Ledger
+from specdoctor.core.model import Status
 from specdoctor.core.moves import OpenHypothesis
 from specdoctor.planners.state import slower_confirmed
 
@@ -23,6 +24,8 @@ def fixed_cost(ledger: Ledger) -> list[OpenHypothesis]:
     if any(o.stance == "supports" and o.binds for o in ledger.observed()):
         return []
     if ledger.settings.other_install is not None:  # the other installation may have the shorter cycle
+        return []
+    if any(_untested(ledger, o) for o in ledger.observed()):
         return []
     most = now.spec.draft_tokens
     return [
@@ -45,3 +48,11 @@ def fixed_cost(ledger: Ledger) -> list[OpenHypothesis]:
             why="then neither drafter nor acceptance is what loses",
         )
     ]
+
+
+def _untested(ledger: Ledger, seen: Observation) -> bool:
+    """Whether something else may make the cycle long that another launch would tell, and none has told yet."""
+    if seen.stance != "suggests" or seen.about != "cycle" or seen.remedy is None:
+        return False
+    rival = ledger.by_key(seen.rival_key)
+    return rival is None or rival.status is Status.OPEN

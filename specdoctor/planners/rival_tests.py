@@ -124,7 +124,7 @@ def _claims(briefing: Briefing) -> list[tuple[int, OpenHypothesis]]:
         return []
     out: dict[str, tuple[int, OpenHypothesis]] = {}
     for o in sorted(ledger.observed(), key=lambda o: _nearest(o, ledger.settings.concurrency)):
-        if o.stance != "suggests" or o.remedy is None or ledger.by_key(f"rival:{o.cause}:{o.check}") is not None:
+        if o.stance != "suggests" or o.remedy is None or ledger.by_key(o.rival_key) is not None:
             continue
         change = remedy_change(briefing, o.remedy)
         if change is None or change.is_original:
@@ -138,7 +138,7 @@ def _claims(briefing: Briefing) -> list[tuple[int, OpenHypothesis]]:
             concurrency=ledger.settings.concurrency,
             value_from=f"without speculation, {off.evidence}",
         )
-        key = f"rival:{o.cause}:{o.check}"
+        key = o.rival_key
         out.setdefault(key, (_nearest(o, ledger.settings.concurrency), _opened(key, o, prediction)))
     told = priors(ledger, [claim.cause for _, claim in out.values()])
     # Equally near ones: what tells most for the minutes of a launch, which are the same for all.

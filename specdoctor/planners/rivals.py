@@ -44,7 +44,7 @@ def _suggested(ledger: Ledger, about: str) -> list[Observation]:
 
 def _rival(o: Observation) -> OpenHypothesis:
     return OpenHypothesis(
-        key=f"rival:{o.cause}:{o.check}",
+        key=o.rival_key,
         cause=o.cause,
         claim=o.claim,
         answers="explains",

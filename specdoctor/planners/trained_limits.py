@@ -80,7 +80,7 @@ def _pays_under(
     )
     return [
         OpenHypothesis(
-            key=f"rival:{seen.cause}:{seen.check}",
+            key=seen.rival_key,
             cause=seen.cause,
             claim=seen.claim,
             answers="explains",
@@ -177,7 +177,7 @@ def _hypothesis(o: Observation, least: float, origin: str, under: str, concurren
         value_from=origin,
     )
     return OpenHypothesis(
-        key=f"rival:{o.cause}:{o.check}",
+        key=o.rival_key,
         cause=o.cause,
         claim=o.claim,
         answers="explains",

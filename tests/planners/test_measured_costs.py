@@ -7,7 +7,7 @@ import pytest
 from specdoctor.app.judging import judge
 from specdoctor.core import events as ev
 from specdoctor.core.estimate import Estimate
-from specdoctor.core.hypothesis import Hypothesis, Prediction
+from specdoctor.core.hypothesis import Hypothesis, Observation, Prediction, Remedy
 from specdoctor.core.ledger import Ledger, fold
 from specdoctor.core.measurement import Measurement
 from specdoctor.core.model import Status
@@ -90,6 +90,21 @@ def test_a_cycle_that_drafts_could_pay_for_does_not(cycle_ms: float, base_ms: fl
     [move] = fixed_cost(ledger)
     ledger.apply(ev.HypothesisOpened(hypothesis=opened(move)))
     assert [c.status for c in judge(ledger, at=0.0)] == ([status] if status is not Status.OPEN else [])
+
+
+def test_what_else_may_make_the_cycle_long_is_tried_first() -> None:
+    ledger = ledger_of(measured(3, 0.8, 0.7, 0.6, step_ms=1.9), measured(0, step_ms=0.19, name="2"))
+    off = Remedy(label="with graphs", remove_flags=("disable-cuda-graph",))
+    seen = Observation(check="c", cause="GRAPH-2", stance="suggests", claim="no graphs", about="cycle", remedy=off)
+    ledger.apply(ev.Observed(evidence="E1", observation=seen))
+    assert fixed_cost(ledger) == []
+    told = Prediction(metric="throughput_tok_s", op=">=", value=500.0, under="k")
+    rival = Hypothesis(id="H3", key=seen.rival_key, cause="GRAPH-2", claim="c", answers="explains", prediction=told)
+    ledger.apply(ev.HypothesisOpened(hypothesis=rival))
+    ledger.apply(
+        ev.HypothesisClosed(hypothesis="H3", status=Status.FALSIFIED, because="as slow with graphs", evidence=("E2",))
+    )
+    assert [move.cause for move in fixed_cost(ledger)] == ["LOAD-5"]
 
 
 def test_a_slow_target_is_not_asked_about() -> None:
