@@ -67,7 +67,7 @@ def changed_line(run: Run, change: LaunchChange) -> str:
 
 def _difference(change: LaunchChange) -> str:
     parts = [" ".join((flag, *values)) for flag, values in sorted(change.set_flags.items())]
-    parts += [f"without {flag}" for flag in sorted(change.remove_flags)]
+    parts += [f"without {', '.join(sorted(change.remove_flags))}"] if change.remove_flags else []
     parts += [f"{new} instead of {old}" for old, new in sorted(change.words.items())]
     parts += [f"{name}={value}" for name, value in sorted(change.set_env.items())]
     parts += [f"without {name}" for name in sorted(change.remove_env)]
@@ -106,10 +106,8 @@ def _restart_lines(run: Run, moves: Sequence[Move]) -> list[str]:
 
 
 def _way_back(run: Run) -> str:
-    place = f"specdoctor/{run.id}/way_back.json in the state folder of this login"
-    where = f"recorded on {run.operations.target} before the stop ({place}), readable by its owner only"
-    silence = _span(run.ledger.settings.grace_s)
-    return f"{where}; a guard there restores it when nothing was heard from here for {silence}"
+    where = f"recorded there first (specdoctor/{run.id}/way_back.json in this login's state folder)"
+    return f"{where}; a guard restores it after {_span(run.ledger.settings.grace_s)} of silence"
 
 
 def _downtime(run: Run, moves: Sequence[Move]) -> str:
@@ -157,5 +155,5 @@ def _known(run: Run) -> list[str]:
         for h in run.ledger.hypotheses.values()
         if h.status in DECIDED and h.about == "symptom"
     ]
-    said = [*decided[-3:], *(b.text for b in run.ledger.bounds[-2:])]
-    return ["  known without it", *(f"            {text}" for text in said or ["nothing that decides it"])]
+    said = [*decided[-3:], *(b.text for b in run.ledger.bounds[-1:])] or ["nothing that decides it"]
+    return [f"{label:<12}{text}" for label, text in zip(["  so far", *[""] * len(said)], said, strict=False)]

@@ -9,6 +9,8 @@ from typing import TextIO
 from specdoctor.core.ports import Answer, Batch
 from specdoctor.render.clean import clean
 
+LABEL = 12
+"""Columns before the text of a question."""
 CHOICES = "[y] this one  [a] all of this run  [n] no  [c] show commands"
 
 
@@ -28,7 +30,7 @@ class TerminalApprover:
         self._name = name
 
     def ask(self, batch: Batch) -> Answer | None:
-        self._say("\n" + "\n".join(_wrapped(line) for line in batch.text.splitlines()) + "\n")
+        self._say("\n" + "\n".join(beside_labels(batch.text, 80)) + "\n")
         verb = batch.risk.word.capitalize()
         while True:
             self._say(f"{verb}?  {CHOICES} ", end="")
@@ -58,6 +60,11 @@ class TerminalApprover:
         self._asked.flush()
 
 
-def _wrapped(line: str, width: int = 80) -> str:
-    """A line of the question at word ends, its continuation under the text after the label."""
-    return "\n".join(textwrap.wrap(line, width, subsequent_indent=" " * 12, break_long_words=False)) if line else line
+def beside_labels(text: str, width: int) -> list[str]:
+    """The lines of a question at word ends, what goes on of each under the text after its label. Flags stay whole."""
+    lines: list[str] = []
+    for line in clean(text).splitlines():
+        lines += textwrap.wrap(
+            line, width, subsequent_indent=" " * LABEL, break_long_words=False, break_on_hyphens=False
+        ) or [""]
+    return lines

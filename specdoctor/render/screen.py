@@ -24,7 +24,8 @@ STYLES = {
 }
 _WIDEST, _NARROWEST = 132, 40
 _LABEL = 10
-_MOST_CLAIM_LINES = 2
+_MOST_LINES = 2
+"""Lines of a claim, of its outcome and of the last event where not everything fits."""
 _DOING = {
     "snapshot": "reading the server",
     "checks": "judging what was read",
@@ -127,7 +128,7 @@ def frame(picture: Picture, *, now: float, width: int, height: int, step: Step |
     """The screen's lines: never wider than `width` (40 at least) nor more than `height` (7 at least)."""
     width = max(min(width, _WIDEST), _NARROWEST)
     head = [_header(picture, width), _budget_line(picture, now, width), Text()]
-    tail = [Text(), _progress_line(picture, step, now, width)]
+    tail = [Text(), *_progress_lines(picture, step, now, width)]
     room = max(height, 7) - len(head) - len(tail)
     return [*head, *_fit(picture.rows, width, room), *tail]
 
@@ -174,10 +175,16 @@ def _gutter(rows: Sequence[Row], width: int) -> _Gutter:
 
 
 def _fit(rows: Sequence[Row], width: int, room: int) -> list[Text]:
-    """The list in at most `room` lines: first the oldest decided ones give way, then parked ones, then todo items."""
+    """The list in at most `room` lines: whole if it fits, else cut.
+
+    Of a cut one the oldest decided claims give way first, then parked ones, then todo items.
+    """
     gutter = _gutter(rows, width)
     if not rows:
         return [Text("no hypothesis yet", style="dim")]
+    whole = [line for r in rows for line in _block(r, gutter, width, _all_todo, most=room)]
+    if len(whole) <= room:
+        return whole
     hidden: list[Row] = []
     for todo in (_all_todo, _ahead, _current, _none):
         blocks = {r.hypothesis.id: _block(r, gutter, width, todo) for r in rows}
@@ -200,6 +207,11 @@ def _giving_way(rows: Sequence[Row]) -> list[Row]:
 
 def _collapsed(rows: Sequence[Row], width: int) -> Text:
     words = ", ".join(f"{r.hypothesis.id} {r.hypothesis.status}" for r in rows)
+    if width_of(words) > width - width_of("earlier: "):
+        by_status: dict[Status, list[str]] = {}
+        for row in rows:
+            by_status.setdefault(row.hypothesis.status, []).append(row.hypothesis.id)
+        words = ", ".join(f"{' '.join(ids)} {status}" for status, ids in by_status.items())
     return Text(clip(f"earlier: {words}", width), style="dim")
 
 
@@ -220,31 +232,45 @@ def _none(hypothesis: Hypothesis) -> Iterable[TodoItem]:
     return ()
 
 
-def _block(row: Row, gutter: _Gutter, width: int, todo: Callable[[Hypothesis], Iterable[TodoItem]]) -> list[Text]:
+def _block(
+    row: Row,
+    gutter: _Gutter,
+    width: int,
+    todo: Callable[[Hypothesis], Iterable[TodoItem]],
+    *,
+    most: int = _MOST_LINES,
+) -> list[Text]:
     h = row.hypothesis
     room = width - gutter.total
     claim = h.claim if gutter.cause or not h.cause else f"{h.cause} {h.claim}"
-    claims = wrap(claim, room, cut_words=True)
-    if len(claims) > _MOST_CLAIM_LINES:
-        claims = [claims[0], clip(" ".join(claims[1:]), room)]
+    claims = _at_most(most, claim, room)
     first = Text(pad(h.id, gutter.id + 1))
     first.append(pad(h.status.value, 9), style=STYLES[h.status])
     first.append("  " + (pad(clip(h.cause or "", gutter.cause), gutter.cause + 2) if gutter.cause else ""))
     first.append(claims[0])
     indent = " " * gutter.total
     lines = [first, *(Text(indent + c) for c in claims[1:])]
-    lines += _outcome_lines(row, indent, room)
-    lines += [Text(indent + pad(TODO_WORDS[t.status], 8) + clip(t.content, room - 8)) for t in todo(h)]
+    lines += _outcome_lines(row, indent, room, most)
+    for item in todo(h):
+        words = _at_most(most - 1, item.content, room - 8)
+        lines += [Text(indent + pad(TODO_WORDS[item.status], 8) + words[0])]
+        lines += [Text(indent + " " * 8 + more) for more in words[1:]]
     return lines
 
 
-def _outcome_lines(row: Row, indent: str, room: int) -> list[Text]:
+def _at_most(most: int, text: str, room: int) -> list[str]:
+    """A text in at most so many lines; what is cut of the last one is marked."""
+    lines = wrap(text, room, cut_words=True)
+    if len(lines) <= max(most, 1):
+        return lines
+    return [*lines[: max(most, 1) - 1], clip(" ".join(lines[max(most, 1) - 1 :]), room)]
+
+
+def _outcome_lines(row: Row, indent: str, room: int, most: int) -> list[Text]:
     cited = evidence_ids(row.hypothesis.evidence)
     if not row.outcome and not cited:
         return []
-    words = wrap(row.outcome, room, cut_words=True)
-    if len(words) > _MOST_CLAIM_LINES:
-        words = [words[0], clip(" ".join(words[1:]), room)]
+    words = _at_most(most, row.outcome, room)
     if cited and width_of(words[-1]) + 2 + width_of(cited) <= room:
         words[-1] = pad(words[-1], room - width_of(cited)) + cited
     elif cited:
@@ -252,14 +278,14 @@ def _outcome_lines(row: Row, indent: str, room: int) -> list[Text]:
     return [Text(indent + w) for w in words]
 
 
-def _progress_line(picture: Picture, step: Step | None, now: float, width: int) -> Text:
+def _progress_lines(picture: Picture, step: Step | None, now: float, width: int) -> list[Text]:
     if not picture.doing:
-        return Text(clip(picture.last, width))
+        return [Text(line) for line in _at_most(_MOST_LINES, picture.last, width)]
     since = f"for {clock(now - picture.doing_since)}"
     parts = [picture.doing, *(progress_parts(step.progress, age_s=now - step.at) if step else [since])]
     if sum(width_of(p) + GAP for p in parts) > width + GAP:
         parts = parts[1:]
-    return Text(gapped(parts, width))
+    return [Text(gapped(parts, width))]
 
 
 def progress_parts(progress: Progress, *, age_s: float = 0.0) -> list[str]:

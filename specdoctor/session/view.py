@@ -11,11 +11,15 @@ from specdoctor.core.model import Status
 
 
 class View:
-    """The run as its events tell it so far. `checks` are the names in the catalogue, `width` the columns to fill."""
+    """The run as its events tell it so far.
+
+    `checks` are the names in the catalogue, `width` and `height` the terminal's size.
+    """
 
     def __init__(self, *, checks: Sequence[str] = (), history: Iterable[ev.Event] = (), width: int = 80) -> None:
         self.checks = tuple(checks)
         self.width = width
+        self.height = 24
         self.ledger = Ledger()
         self.history: list[ev.Event] = []
         self.question: ev.ApprovalAsked | None = None

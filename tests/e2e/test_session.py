@@ -118,6 +118,8 @@ def test_a_whole_session_by_keys(lab: Practice, client: Client, opened: Opened, 
     pane.until("Restart?")
     assert the(client, "pause.set")[-1]["paused"] is False
     question = shown("approval", pane.until("  way back  "))
+    assert "needs a restart of the server" in question, "all of it is in sight, and what can be answered"
+    assert "Restart?  [y] this one" in question
     whole = pane.scrolled
     assert "python3 -m sglang.launch_server" in whole
     assert "  stop      " in question

@@ -205,6 +205,24 @@ def test_a_question_shows_its_commands_and_what_can_be_answered() -> None:
     assert "[k] all restarts" in choices(ASKS)
 
 
+LONG = "6 steps: a cycle takes 32.84 ms (32.78-32.90), and at most 7 (213.1 tok/s (212.7-213.5)) out(2): not excluded"
+
+
+def test_a_question_is_shortened_where_it_is_higher_than_the_terminal() -> None:
+    text = ASKS.text.replace("\n\n", f"\n\n  so far    H1 supported\n            {LONG}\n\n", 1)
+    asked = ASKS.model_copy(update={"text": text})
+    whole = question_lines(asked, width=80)
+    dense = question_lines(asked, width=80, height=len(whole) - 1)
+    assert dense == [line for line in whole if line]
+    short = question_lines(asked, width=80, height=len(dense) - 1)
+    assert "            6 steps: a cycle takes 32.84 ms, and at most 7 out(2): not excluded" in short
+    least = question_lines(asked, width=80, height=1)
+    assert "  so far    /hypotheses lists what is known without it" in least
+    assert not any("6 steps" in line for line in least)
+    kept = [line for line in question_lines(ASKS, width=80) if line]
+    assert [line for line in least if "so far" not in line] == kept, "what is run and how it is undone stays"
+
+
 def test_a_question_does_not_outlive_the_run() -> None:
     ended = ev.RunEnded(exit_code=4, reason="waits")
     assert view(ASKS).question == ASKS

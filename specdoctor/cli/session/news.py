@@ -6,12 +6,15 @@ from specdoctor.core import events as ev
 from specdoctor.core import person_events as pe
 from specdoctor.core.model import Risk
 from specdoctor.render.figures import clock
-from specdoctor.render.layout import clip, labelled
+from specdoctor.render.layout import clip, labelled, wrap
 from specdoctor.render.lines import event_line
-from specdoctor.session.question import question_lines
+from specdoctor.session.question import choices, question_lines
 from specdoctor.session.view import View
 
 _STAMP = 8
+MOST_LINES = 4
+BESIDE = 3
+"""Lines below a question besides its choices: the rule, the prompt, and one that the terminal keeps free."""
 _WHOLE = (
     ev.HypothesisClosed,
     ev.MoveRefused,
@@ -21,7 +24,7 @@ _WHOLE = (
     ev.ControlCompared,
     ev.ServerRestored,
 )
-"""Kinds that are shown in full; of the others the first line is enough, the rest can be asked for."""
+"""Kinds that are shown in full, however long; of the others MOST_LINES are enough, the rest can be asked for."""
 _SHOWN = (
     ev.RunStarted,
     ev.RunResumed,
@@ -48,12 +51,15 @@ _SHOWN = (
 def news(event: ev.Event, view: View) -> list[str]:
     """The lines that an event is worth, none for most."""
     if isinstance(event, ev.ApprovalAsked):
-        return ["", *question_lines(event, width=view.width), ""]
+        room = view.height - len(wrap(choices(event), view.width)) - BESIDE
+        asked = question_lines(event, width=view.width, height=room)
+        return ["", *asked, ""] if len(asked) + 2 <= room else asked
     loud = isinstance(event, ev.ActionStarted) and event.risk > Risk.READ
     if not loud and not isinstance(event, _SHOWN):
         return []
     stamp = clock(event.at - view.ledger.first_at)
     lines = labelled(stamp, event_line(event), label_width=_STAMP, width=view.width)
-    if isinstance(event, _WHOLE) or len(lines) == 1:
+    if isinstance(event, _WHOLE) or len(lines) <= MOST_LINES:
         return lines
-    return [clip(f"{stamp.ljust(_STAMP)}{event_line(event)}", view.width)]
+    rest = clip(" ".join(lines[MOST_LINES - 1 :]), view.width - _STAMP)
+    return [*lines[: MOST_LINES - 1], " " * _STAMP + rest]

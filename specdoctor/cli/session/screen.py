@@ -188,7 +188,7 @@ class Screen:
         """The region as prompt_toolkit takes it."""
         size = shutil.get_terminal_size() if self._app is None else self._app.output.get_size()
         width, rows = int(size.columns), int(getattr(size, "rows", 0) or getattr(size, "lines", 24))
-        self._view.width = max(min(width, WIDEST) - 1, 40)
+        self._view.width, self._view.height = max(min(width, WIDEST) - 1, 40), rows
         height = max(rows - LEAST_ABOVE - 1, 10)
         lines = region(
             self._view, now=time.time(), width=self._view.width, height=height, step=self._step, leaving=self._leaving
