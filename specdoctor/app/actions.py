@@ -27,7 +27,7 @@ from specdoctor.app.surroundings import surroundings_text
 from specdoctor.app.verdict_record import note_verdicts
 from specdoctor.app.wide import wide_figures, wide_plan
 from specdoctor.core import events as ev
-from specdoctor.core.errors import ConnectionLost, LedgerError, TargetError, UsageError
+from specdoctor.core.errors import ConnectionLost, LedgerError, ServerGone, TargetError, UsageError
 from specdoctor.core.facts import Facts
 from specdoctor.core.hypothesis import JUDGES, Hypothesis, TodoItem
 from specdoctor.core.launch import LaunchOrder, ReadyRules, RestoreOrder, RestoreOutcome
@@ -114,7 +114,8 @@ def _act(run: Run, move: Move, action: str | None, do: Callable[[Run, str], Outc
         _end(run, action, "unknown", f"the connection was lost: {lost.message}", began, ())
         raise
     except TargetError as error:
-        _end(run, action, "failed", error.message, began, ())
+        again = move.kind == "bench" and isinstance(error, ServerGone)  # nothing is known of that launch by it
+        _end(run, action, "unknown" if again else "failed", error.message, began, ())
         raise
     _end(run, action, outcome, summary, began, evidence)
 

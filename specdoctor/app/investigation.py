@@ -9,7 +9,7 @@ from pydantic import TypeAdapter
 
 from specdoctor import __version__
 from specdoctor.analysis.symptom import read_symptom
-from specdoctor.app import attending, graph, guarding, returned, steps, verdict, verdict_lines
+from specdoctor.app import attending, graph, guarding, returned, started_anew, steps, verdict, verdict_lines
 from specdoctor.app.actions import carry_out, restore_order
 from specdoctor.app.by_hand import awaited
 from specdoctor.app.run import Run
@@ -22,12 +22,13 @@ from specdoctor.core.errors import (
     EXIT_OUTSIDE,
     ConnectionLost,
     PolicyError,
+    ServerGone,
     SpecdoctorError,
     StoreError,
     TargetError,
 )
 from specdoctor.core.model import Risk, Verdict
-from specdoctor.core.moves import Move, Recognise, Restore
+from specdoctor.core.moves import Move, Recognise, Restore, Snapshot
 from specdoctor.core.policy import Refused, decide
 
 _move: TypeAdapter[Move] = TypeAdapter(Move)
@@ -60,7 +61,7 @@ def _take_up(run: Run) -> None:
     """Finish what was started before and has no end, under its own action id.
 
     What was put back by hand comes first, then restarts, then what the guard of the host did meanwhile: a benchmark
-    of a launch that is gone is not taken up.
+    of a launch that is gone is not taken up. Last comes whether it is still the same server.
     """
     ledger = run.ledger
     if any(a.started.what == "relaunch" for a in ledger.actions.values()) and not ledger.released:
@@ -69,12 +70,23 @@ def _take_up(run: Run) -> None:
             _finish(run, started)
         guarding.take_note(run)
     attending.hold(run)
+    anew = started_anew.why_look_again(run)
     for started in [a.started for a in ledger.open_actions()]:
-        if started.what == "bench" and not _measurable(run, started):
+        if started.what == "bench" and (anew or not _measurable(run, started)):
             why = "the launch that it measured does not run any more"
             run.emit(ev.ActionEnded(action=started.action, outcome="unknown", summary=why, duration_s=0.0))
-        else:
+        elif not anew:
             _finish(run, started)
+    if anew:
+        _read_anew(run, anew)
+
+
+def _read_anew(run: Run, why: str) -> None:
+    """Go on with a server that others have started anew: it is read again, in place of what was under way."""
+    for started in [a.started for a in run.ledger.open_actions()]:
+        run.emit(ev.ActionEnded(action=started.action, outcome="unknown", summary=why, duration_s=0.0))
+    run.emit(ev.NoteAdded(text=why, by="specdoctor"))
+    carry_out(run, Snapshot(why=why))
 
 
 def _measurable(run: Run, started: ev.ActionStarted) -> bool:
@@ -117,7 +129,10 @@ def investigate(run: Run, *, checkpoints: Path | None) -> int:
     except TargetError as error:
         put_back(run, why="the target failed")
         _conclude(run)
-        return _end(run, EXIT_OUTSIDE, f"{error.message}; {error.next_step}" if error.next_step else error.message)
+        step = error.next_step
+        if isinstance(error, ServerGone):
+            step = f"once a server with the same words runs there, go on with: {going_on(run)}"
+        return _end(run, EXIT_OUTSIDE, f"{error.message}; {step}" if step else error.message)
     if not finished:
         put_back(run, why="nobody could be asked")
         _conclude(run)

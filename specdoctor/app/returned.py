@@ -33,7 +33,7 @@ def take_note(run: Run) -> bool:
     port = found.ref.port if found.ref is not None else None
     facts = run.operations.snapshot(SnapshotRequest(ports=(port,) if port else (), logs=ledger.settings.extra_logs))
     now = running_now(run.engine.servers(facts), port) if run.engine is not None else None
-    equal = _compared(run.scene.facts, found, facts, now)
+    equal = compared(run.scene.facts, found, facts, now)
     if now is not None and now.ref == ledger.current_server and all(equal.values()):
         return False  # nothing has touched it: the order never reached the host
     _record(run, facts, now, equal)
@@ -90,7 +90,7 @@ def _process(facts: Facts, view: ServerView | None) -> ProcessFacts | None:
     return next((p for p in facts.processes if p.pid == pid), None)
 
 
-def _compared(before: Facts, found: ServerView, after: Facts, now: ServerView | None) -> dict[str, bool]:
+def compared(before: Facts, found: ServerView, after: Facts, now: ServerView | None) -> dict[str, bool]:
     """By part: whether it is as it was; a part that neither reading shows is left out."""
     if now is None:
         return {"server": False}

@@ -36,6 +36,10 @@ class TargetError(SpecdoctorError):
     exit_code = 5
 
 
+class ServerGone(TargetError):
+    """The process that is meant has ended, or its port is another process's: somebody restarted the server."""
+
+
 class HostUnreachable(TargetError):
     """No connection: name, port, route or time-out."""
 

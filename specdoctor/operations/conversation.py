@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from pydantic import JsonValue
 
-from specdoctor.core.errors import PolicyError, TargetError
+from specdoctor.core.errors import PolicyError, ServerGone, TargetError
 from specdoctor.core.host import CommandResult, Host
 from specdoctor.operations.interpreter import NO_PYTHON, picking, picking_as_root, running
 from specdoctor.operations.privileged import under_sudo, why_no_sudo
@@ -16,6 +16,7 @@ from specdoctor.operations.programs import ProgramName, program_text
 Document = dict[str, JsonValue]
 
 REFUSALS_BY_RULE = frozenset({"not-restored", "busy", "no-way-back", "no-guard", "held", "which-run"})
+GONE = frozenset({"not-the-server", "gone"})
 
 
 class Refused(Exception):
@@ -29,7 +30,7 @@ class Refused(Exception):
 
     def as_error(self, tried: str) -> TargetError | PolicyError:
         """The refusal as an error of ours, for callers that have no outcome to put it in."""
-        kind = PolicyError if self.kind in REFUSALS_BY_RULE else TargetError
+        kind = PolicyError if self.kind in REFUSALS_BY_RULE else ServerGone if self.kind in GONE else TargetError
         return kind(self.message, tried=tried, next_step=self.next_step or "look at the host again")
 
 

@@ -1,0 +1,138 @@
+"""A resumed run whose server others have started anew: it goes on where that is the same, else it says so."""
+
+from __future__ import annotations
+
+import pytest
+
+from specdoctor.app.investigation import investigate, resume, start
+from specdoctor.app.run import Run
+from specdoctor.core import events as ev
+from specdoctor.core.errors import ServerGone
+from specdoctor.core.launch import ORIGINAL
+from specdoctor.core.measurement import BenchPlan, BenchRecord
+from specdoctor.core.model import Risk
+from specdoctor.core.operations import OnProgress
+from specdoctor.lab.simulation import SimulatedHost
+from specdoctor.lab.world import World
+from tests.app.investigating import MemoryStore, run_of
+
+pytestmark = pytest.mark.slow
+WORLD = "graphs-off-by-flag"
+RESUME = "specdoctor investigate --resume r-test"
+
+
+class Shared(SimulatedHost):
+    """A host on which others start and stop the server; an order about a process that is gone is refused."""
+
+    def started_by_others(self, *extra: str) -> None:
+        self._argv = (*self._argv, *extra)
+        ready, _ = self._start(ORIGINAL, self.clock.now())
+        self.clock.reach(ready)
+
+    def stopped_by_others(self) -> None:
+        self._core = None
+        self._log.clear()
+
+    def bench(self, plan: BenchPlan, on_progress: OnProgress) -> BenchRecord:
+        if plan.server != self._ref or self._core is None:
+            raise ServerGone(f"process {plan.server.pid} is gone or is another one now")
+        return super().bench(plan, on_progress)
+
+
+class Gone(BaseException):
+    """The process is killed; nothing may catch it."""
+
+
+class Dying(MemoryStore):
+    """Its process dies once, when the first benchmark begins or the server was put back."""
+
+    def __init__(self, what: str) -> None:
+        super().__init__()
+        self._what: str | None = what
+
+    def append(self, run: str, event: ev.Event) -> None:
+        super().append(run, event)
+        if self._what is not None and self._what in (getattr(event, "what", None), event.kind):
+            self._what = None
+            raise Gone
+
+
+def killed(what: str) -> tuple[Dying, Shared]:
+    store, host = Dying(what), Shared(World.from_yaml(WORLD))
+    run = run_of(host, store=store)
+    start(run, ev.RunSettings(symptom="slower than without speculation", allow=Risk.RESTART, requests=4))
+    with pytest.raises(Gone):
+        investigate(run, checkpoints=None)
+    return store, host
+
+
+def resumed(store: MemoryStore, host: SimulatedHost) -> tuple[Run, int]:
+    run = run_of(host, store=store)
+    resume(run)
+    return run, investigate(run, checkpoints=None)
+
+
+def reason(run: Run) -> str:
+    assert run.ledger.ended is not None
+    return run.ledger.ended.reason
+
+
+@pytest.mark.parametrize("what", ["bench", "host.released"], ids=["before a restart", "after the server was put back"])
+def test_it_goes_on_with_the_same_server_in_another_process(what: str) -> None:
+    store, host = killed(what)
+    known = store.kept[-1]
+    host.started_by_others()
+    run, code = resumed(store, host)
+    assert code == 0, reason(run)
+    assert run.ledger.restored is True
+    assert run.ledger.open_actions() == []
+    assert any("others started the server anew" in note.text for note in run.ledger.notes)
+    seen = [e for e in store.kept if isinstance(e, ev.ServerSeen)]
+    assert len(seen) == 2
+    assert seen[0].ref != seen[1].ref
+    benches = [e for e in store.kept if isinstance(e, ev.ActionEnded) and e.action == getattr(known, "action", None)]
+    assert [e.outcome for e in benches] == (["unknown"] if what == "bench" else [])
+
+
+def test_what_is_not_the_same_is_said_and_left_alone_however_often_it_is_resumed() -> None:
+    store, host = killed("bench")
+    host.started_by_others("--log-level", "debug")
+    before = host.starts
+    for _ in range(2):
+        run, code = resumed(store, host)
+        assert code == 5
+        assert "others started the server anew while the run was away" in reason(run)
+        assert "(argv); what was measured belongs to that one" in reason(run)
+        assert "begin a new run for the server as it is now" in reason(run)
+        assert run.ledger.verdict is not None
+        assert run.ledger.restored is None
+    assert host.starts == before
+    assert sum(isinstance(e, ev.ServerSeen) for e in store.kept) == 1
+
+
+def test_where_none_runs_it_can_be_resumed_once_somebody_has_started_it() -> None:
+    store, host = killed("bench")
+    host.stopped_by_others()
+    run, code = resumed(store, host)
+    assert code == 5
+    assert reason(run).endswith(RESUME), reason(run)
+    host.started_by_others()
+    run, code = resumed(store, host)
+    assert code == 0, reason(run)
+
+
+def test_a_run_whose_server_goes_under_its_hands_ends_with_how_it_goes_on() -> None:
+    class Restarted(Shared):
+        def bench(self, plan: BenchPlan, on_progress: OnProgress) -> BenchRecord:
+            if self._pid == pid:
+                self.started_by_others()
+            return super().bench(plan, on_progress)
+
+    host, store = Restarted(World.from_yaml(WORLD)), MemoryStore()
+    pid = host._pid
+    run = run_of(host, store=store)
+    start(run, ev.RunSettings(symptom="slower than without speculation", allow=Risk.RESTART, requests=4))
+    assert investigate(run, checkpoints=None) == 5
+    assert reason(run).endswith(RESUME), reason(run)
+    run, code = resumed(store, host)
+    assert code == 0, reason(run)
