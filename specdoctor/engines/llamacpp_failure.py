@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from specdoctor.core.redact import redact
 from specdoctor.core.server import Failure
@@ -13,6 +12,7 @@ from specdoctor.engines.llamacpp_failures import FAILURES, SECONDARY
 from specdoctor.engines.llamacpp_notices import find_notice
 from specdoctor.engines.llamacpp_prefix import message_of
 from specdoctor.engines.log_carriers import quote_from
+from specdoctor.engines.suspects import Suspects
 
 # A line that may belong to a failure holds one of these; everything else is never looked at twice.
 SUSPECT = (
@@ -32,15 +32,6 @@ _CRASH = re.compile(
 _SERVES_ON = re.compile(r"failed to initialize speculative decoding context")
 _FRAME_LINES = 60
 _MAX_SUSPECTS = 20_000
-
-
-@dataclass(frozen=True)
-class Suspects:
-    """Lines of one start that may tell a failure: numbers from 1 into `lines`, in order; `ready`: it served."""
-
-    lines: Sequence[str]
-    numbers: Sequence[int]
-    ready: bool
 
 
 def is_suspect(line: str) -> bool:

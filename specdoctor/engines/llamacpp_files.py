@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import PurePosixPath
 
 from pydantic import JsonValue
 
@@ -14,9 +12,8 @@ from specdoctor.core.draft_counts import DraftCounts
 from specdoctor.core.launch import opens_flag
 from specdoctor.core.launch_text import Command, commands_in
 from specdoctor.core.redact import redact_argv
-from specdoctor.core.server import LogReading, ServerView, Source
-from specdoctor.engines.given_files import preference
-from specdoctor.engines.live_servers import State
+from specdoctor.core.server import ServerView, Source
+from specdoctor.engines.given_files import ModelConfig, configs_among, preference, state_by_log
 from specdoctor.engines.llamacpp_args import Asked, program_of, read_launch
 from specdoctor.engines.llamacpp_counters import counts_between, lifetime_counts
 from specdoctor.engines.llamacpp_effect import given_draft, types_asked
@@ -95,14 +92,6 @@ def _choose(launches: list[_Launch], log: LlamaLog | None) -> _Launch | None:
     return launches[max(ranked)[-1]]
 
 
-def _state(log: LogReading | None) -> State:
-    if log is None:
-        return "running"
-    if log.failure is not None or log.shutdown_line is not None:
-        return "down"
-    return "running" if log.ready_line is not None or log.decode else "starting"
-
-
 def _counts(texts: Mapping[str, str]) -> DraftCounts | None:
     """The server's own counters: the difference of two dumps, else the totals of one."""
     dumps = [name for name, text in texts.items() if "llamacpp:" in text and lifetime_counts(text) is not None]
@@ -118,25 +107,17 @@ def _counts(texts: Mapping[str, str]) -> DraftCounts | None:
 
 def _configs(texts: Mapping[str, str]) -> tuple[dict[str, JsonValue] | None, dict[str, JsonValue] | None]:
     """The target's and the drafter's configuration, where files beside the GGUF ones hold them."""
-    target: dict[str, JsonValue] | None = None
-    draft: dict[str, JsonValue] | None = None
-    for name in sorted(texts, key=lambda n: (preference(n), len(n))):
-        text = texts[name]
-        if text.lstrip()[:1] != "{" or not ('"architectures"' in text or '"general.architecture"' in text):
-            continue
-        try:
-            parsed = json.loads(text)
-        except (ValueError, RecursionError):
-            continue
-        if not isinstance(parsed, dict) or "other" in PurePosixPath(name).stem.lower():
-            continue
-        classes = f"{parsed.get('architectures')}{parsed.get('general.architecture')}"
-        is_draft = "draft" in name.lower() or "draft_vocab_size" in parsed or re.search(r"[Ee]agle|eagle3", classes)
-        if "target" in name.lower() or not is_draft:
-            target = target or parsed
-        else:
-            draft = draft or parsed
-    return target, draft
+
+    def is_draft(config: ModelConfig) -> bool:
+        classes = f"{config.values.get('architectures')}{config.values.get('general.architecture')}"
+        return config.holds("draft_vocab_size") or re.search(r"[Ee]agle|eagle3", classes) is not None
+
+    return configs_among(
+        texts,
+        ('"architectures"', '"general.architecture"'),
+        is_draft=is_draft,
+        is_none=lambda config: config.of_another,
+    )
 
 
 def _cite(launch: _Launch, key: str) -> Source | None:
@@ -184,7 +165,7 @@ def view_from_files(texts: Mapping[str, str]) -> ServerView | None:
     reading = log.reading if log is not None else None
     return build_view(
         Parts(
-            state=_state(reading),
+            state=state_by_log(reading),
             asked=launch.asked if launch is not None else None,
             asked_source=Source(where=launch.name, line=launch.command.line) if launch is not None else None,
             cite_asked=(lambda key: _cite(launch, key)) if launch is not None else lambda _key: None,

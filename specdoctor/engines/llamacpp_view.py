@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from pydantic import JsonValue
 
 from specdoctor.core.draft_counts import DraftCounts
-from specdoctor.core.server import Keeper, LogReading, Rewrite, ServerRef, ServerView, Source, SpecSetting, Surroundings
-from specdoctor.engines.live_servers import State
+from specdoctor.core.server import Rewrite, ServerView, Source, SpecSetting
 from specdoctor.engines.llamacpp_args import Asked
 from specdoctor.engines.llamacpp_effect import DRAFT, Build, Era, asked_setting, era_of, given_draft, predict
 from specdoctor.engines.llamacpp_in_force import Settings, setting_in_force
 from specdoctor.engines.llamacpp_rewrites import Comparison, rewrites
 from specdoctor.engines.llamacpp_version import NEW_FIRST, OLD_LAST, build_number
+from specdoctor.engines.server_parts import ServerParts
 
 NAME = "llamacpp"
 ENOUGH_TOKENS = 100
@@ -23,27 +22,13 @@ proposes something at every step (heuristic)."""
 READ_BUILD = 11434
 
 
-@dataclass(frozen=True)
-class Parts:
+@dataclass(frozen=True, kw_only=True)
+class Parts(ServerParts):
     """Everything read of one server. `asked` is None where nothing shows the launch line."""
 
-    state: State
     asked: Asked | None = None
-    asked_source: Source | None = None
-    cite_asked: Callable[[str], Source | None] = field(default=lambda _key: None)
     settings: Settings = field(default_factory=Settings)
-    log: LogReading | None = None
-    log_path: str | None = None
-    argv: tuple[str, ...] = ()
-    env: Mapping[str, str] = field(default_factory=dict)
-    ref: ServerRef | None = None
-    started_at: float | None = None
-    keeper: Keeper | None = None
-    surroundings: Surroundings = field(default_factory=Surroundings)
-    needs_api_key: bool = False
     counts: DraftCounts | None = None
-    target_config: dict[str, JsonValue] | None = None
-    draft_config: dict[str, JsonValue] | None = None
     doubts: tuple[str, ...] = ()
 
 
@@ -115,15 +100,10 @@ def build_view(parts: Parts) -> ServerView:
     counts = parts.counts
     return ServerView(
         engine=NAME,
-        state=parts.state,
-        ref=parts.ref,
+        **parts.common(),
         version=settings.version,
-        version_range=version_range,
         version_source=settings.version_source,
         version_doubts=_doubts(parts, settings.version),
-        argv=parts.argv,
-        env=dict(parts.env),
-        started_at=parts.started_at,
         asked=dict(values),
         asked_source=parts.asked_source,
         effective=_effective(settings, spec),
@@ -132,17 +112,12 @@ def build_view(parts: Parts) -> ServerView:
         spec=spec,
         rewrites=found,
         log=parts.log,
-        keeper=parts.keeper or Keeper(kind="unknown", reason="no process was looked at"),
-        surroundings=parts.surroundings,
         model_path=model,
         draft_path=_text(settings.values.get(DRAFT)) or given_draft(values),
         served_model=_text(settings.values.get("alias")) or values.get("alias") or model,
-        target_config=parts.target_config,
         draft_config=_drafter(parts),
         lifetime_accept_length=counts.accept_length if counts is not None else None,
         lifetime_counts=counts,
-        log_path=parts.log_path,
-        needs_api_key=parts.needs_api_key,
     )
 
 

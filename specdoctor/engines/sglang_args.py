@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import PurePosixPath
 
 from pydantic import JsonValue
 
+from specdoctor.engines.config_file import config_mapping
+from specdoctor.engines.python_words import after_options, is_python
 from specdoctor.engines.sglang_flags import Flag, find_flag, is_flag_word
 
 DEFAULT_PORT = 30000
 _MODULES = ("sglang.launch_server", "sglang.cli.main", "sglang")
-_PYTHON_OPTIONS_WITH_VALUE = ("-X", "-W")
 
 
 @dataclass(frozen=True)
@@ -33,16 +34,6 @@ class Asked:
         return int(text) if text.isdigit() else DEFAULT_PORT
 
 
-def _is_python(word: str) -> bool:
-    return PurePosixPath(word).name.startswith(("python", "pypy"))
-
-
-def _after_python_options(words: Sequence[str], index: int) -> int:
-    while index < len(words) and words[index].startswith("-") and words[index] != "-m":
-        index += 2 if words[index] in _PYTHON_OPTIONS_WITH_VALUE else 1
-    return index
-
-
 def flags_start(words: Sequence[str]) -> int | None:
     """Where the server's own flags begin in a command line that starts an SGLang server, None in any other.
 
@@ -51,8 +42,8 @@ def flags_start(words: Sequence[str]) -> int | None:
     if not words:
         return None
     index = 0
-    if _is_python(words[0]):
-        index = _after_python_options(words, 1)
+    if is_python(words[0]):
+        index = after_options(words, 1)
         if index + 1 < len(words) and words[index] == "-m":
             if words[index + 1] == "sglang.launch_server":
                 return index + 2
@@ -113,17 +104,6 @@ def read_flags(words: Sequence[str]) -> Asked:
     return Asked(values=values, words=typed, unknown=tuple(unknown))
 
 
-def _yaml_mapping(text: str) -> Mapping[str, JsonValue]:
-    from ruamel.yaml import YAML
-    from ruamel.yaml.error import YAMLError
-
-    try:
-        loaded = YAML(typ="safe", pure=True).load(text)
-    except (YAMLError, ValueError, RecursionError):
-        return {}
-    return loaded if isinstance(loaded, dict) else {}
-
-
 def _yaml_value(value: JsonValue) -> str | None:
     if value is None or value is False:
         return None
@@ -138,7 +118,7 @@ def with_config_file(asked: Asked, text: str | None) -> Asked:
         return asked
     values = dict(asked.values)
     from_file: set[str] = set()
-    for name, raw in _yaml_mapping(text).items():
+    for name, raw in config_mapping(text).items():
         value = _yaml_value(raw)
         flag = find_flag("--" + str(name).replace("_", "-"))
         key = flag.key if flag is not None else str(name).replace("-", "_")

@@ -15,6 +15,7 @@ from typing import Literal
 
 from specdoctor.core.estimate import Estimate
 from specdoctor.core.server import DecodeWindow, LogReading
+from specdoctor.engines.printed_number import finite
 
 # The common order of the fields, for speed; anything else is read field by field.
 _USUAL = re.compile(
@@ -48,16 +49,6 @@ class DecodeLine:
     interrupted: bool = False
 
 
-def _number(text: str | None) -> float | None:
-    if text is None:
-        return None
-    try:
-        value = float(text)
-    except ValueError:
-        return None
-    return value if math.isfinite(value) else None
-
-
 def _count(text: str | None) -> int | None:
     return int(text) if text is not None and text.isascii() and text.isdigit() and len(text) < 16 else None
 
@@ -89,7 +80,7 @@ def _parse_fields(message: str, *, line: int, at: float | None, rank: str) -> De
         if separator:
             fields[name] = value.rstrip(",")
     running = _count(fields.get("#running-req"))
-    throughput = _number(fields.get("gen throughput (token/s)"))
+    throughput = finite(fields.get("gen throughput (token/s)"))
     if running is None or throughput is None or throughput < 0:
         return None
     graph = next((value for name, value in fields.items() if name.endswith(" graph")), None)
@@ -100,8 +91,8 @@ def _parse_fields(message: str, *, line: int, at: float | None, rank: str) -> De
         running=running,
         queue=_count(fields.get("#queue-req")) or 0,
         tokens=_count(fields.get("#token", fields.get("#full token"))),
-        accept_length=_number(fields.get("accept len")),
-        accept_rate=_number(fields.get("accept rate")),
+        accept_length=finite(fields.get("accept len")),
+        accept_rate=finite(fields.get("accept rate")),
         graph=None if graph is None else graph == "True",
         throughput_tok_s=throughput,
     )

@@ -13,6 +13,7 @@ from specdoctor.engines.log_carriers import quote_from
 from specdoctor.engines.sglang_failures_host import HOST_FAILURES, SECONDARY
 from specdoctor.engines.sglang_failures_model import MODEL_FAILURES
 from specdoctor.engines.sglang_prefix import split_line
+from specdoctor.engines.suspects import Suspects
 
 FAILURES = MODEL_FAILURES + HOST_FAILURES
 
@@ -43,15 +44,6 @@ class _Block:
     @property
     def of_scheduler(self) -> bool:
         return self.text.startswith("Scheduler hit an exception")
-
-
-@dataclass(frozen=True)
-class Suspects:
-    """Lines of one start that may tell a failure: numbers from 1 into `lines`, in order."""
-
-    lines: Sequence[str]
-    numbers: Sequence[int]
-    ready: bool
 
 
 def is_suspect(line: str) -> bool:

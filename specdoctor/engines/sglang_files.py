@@ -2,27 +2,24 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import PurePosixPath
 
 from pydantic import JsonValue
 
 from specdoctor.core.redact import redact_argv
 from specdoctor.core.server import LogReading, ServerView, Source
 from specdoctor.engines.argument_values import same_value
-from specdoctor.engines.given_files import GivenLog, preference
-from specdoctor.engines.known_version import KnownVersion
-from specdoctor.engines.live_servers import State
+from specdoctor.engines.given_files import GivenLog, ModelConfig, configs_among, is_object, preference, state_by_log
+from specdoctor.engines.known_version import KnownVersion, written_down
 from specdoctor.engines.sglang_args import Asked, flags_start, read_flags
 from specdoctor.engines.sglang_in_force import Settings, from_log, from_server_info, parse_server_info
 from specdoctor.engines.sglang_live import is_sglang_log
 from specdoctor.engines.sglang_log import READY, read_log
 from specdoctor.engines.sglang_script import LaunchLine, launch_lines, source_of
 from specdoctor.engines.sglang_view import Parts, build_view
-from specdoctor.engines.versions import parse_range, parse_version
+from specdoctor.engines.versions import parse_range
 
 _LOG_MARKS = ("server_args=", "Decode batch", READY, "Load weight end", "sglang/srt/", "sglang/launch_server.py")
 _STATED = re.compile(
@@ -38,7 +35,6 @@ _SPEC_KEYS = (
     "model_path",
     "port",
 )
-_MAX_STATED = 400_000
 
 
 @dataclass(frozen=True)
@@ -51,9 +47,7 @@ class _Launch:
 def _logs(texts: Mapping[str, str]) -> list[GivenLog]:
     found: list[GivenLog] = []
     for name, text in texts.items():
-        if (text.lstrip()[:1] == "{" and not text.lstrip().startswith('{"log":')) or not any(
-            m in text for m in _LOG_MARKS
-        ):
+        if is_object(text) or not any(mark in text for mark in _LOG_MARKS):
             continue
         reading = read_log(text, where=name)
         if is_sglang_log(reading, text):
@@ -122,32 +116,6 @@ def _choose_launch(launches: list[_Launch], values: Mapping[str, JsonValue]) -> 
     return launches[max(ranked)[-1]]
 
 
-def _state(log: LogReading | None) -> State:
-    if log is None:
-        return "running"
-    if log.shutdown_line is not None or log.failure is not None:
-        return "down"
-    return "running" if log.ready_line is not None or log.decode else "starting"
-
-
-def _stated_version(texts: Mapping[str, str], skipped: set[str], log: LogReading | None) -> KnownVersion:
-    """A version that somebody wrote down (a note, a package list, an image tag), if there is exactly one."""
-    proved = parse_range(log.version_range if log is not None else None)
-    found: dict[str, Source] = {}
-    for name, text in texts.items():
-        if name in skipped or len(text) > _MAX_STATED or text.lstrip()[:1] in ("{", "["):
-            continue
-        for number, line in enumerate(text.split("\n"), start=1):
-            for match in _STATED.finditer(line) if "glang" in line.lower() else ():
-                version = parse_version(match["version"])
-                if version is not None and (proved.contains(version) or version.is_development):
-                    found.setdefault(match["version"], Source(where=name, line=number, quote=match[0].strip()))
-    if len(found) != 1:
-        return KnownVersion()
-    text, source = next(iter(found.items()))
-    return KnownVersion(text, source)
-
-
 def _version(
     info: tuple[str, dict[str, JsonValue]] | None,
     launch: _Launch | None,
@@ -164,10 +132,10 @@ def _version(
         return KnownVersion(
             launch.line.image_version, source, ("the version is the image tag's, not the server's word",)
         )
-    found = _stated_version(texts, skipped, log)
-    if found.text is None:
-        return found
-    return KnownVersion(found.text, found.source, ("the version was written down by somebody, not by the server",))
+    proved = parse_range(log.version_range if log is not None else None)
+    return written_down(
+        texts, skipped, _STATED, word="glang", fits=lambda found: proved.contains(found) or found.is_development
+    )
 
 
 def _line_of(text: str, quote: str, first: int) -> int:
@@ -177,29 +145,17 @@ def _line_of(text: str, quote: str, first: int) -> int:
 
 def _configs(texts: Mapping[str, str]) -> tuple[dict[str, JsonValue] | None, dict[str, JsonValue] | None]:
     """The target's and the draft's config.json: by folder or file name, else by what the draft's class shows."""
-    target: dict[str, JsonValue] | None = None
-    draft: dict[str, JsonValue] | None = None
-    for name in sorted(texts, key=lambda n: (preference(n), len(n))):
-        text = texts[name]
-        if text.lstrip()[:1] != "{" or not ('"architectures"' in text or '"model_type"' in text):
-            continue
-        try:
-            parsed = json.loads(text)
-        except (ValueError, RecursionError):
-            continue
-        if not isinstance(parsed, dict) or "internal_states" in parsed or "speculative_algorithm" in parsed:
-            continue
-        if "model_path" in parsed or "other" in PurePosixPath(name).stem.lower():
-            continue
-        classes = str(parsed.get("architectures")) + str(parsed.get("model_type"))
-        is_draft = "draft" in name.lower() or bool(re.search(r"[Ee]agle|NextN|MTP|Speculator", classes))
-        is_draft = is_draft or "draft_vocab_size" in parsed or "eagle_config" in parsed
-        is_draft = is_draft or (PurePosixPath(name).name == "config.json" and any("target" in n.lower() for n in texts))
-        if "target" in name.lower() or not is_draft:
-            target = target or parsed
-        else:
-            draft = draft or parsed
-    return target, draft
+    beside_target = any("target" in name.lower() for name in texts)
+
+    def is_draft(config: ModelConfig) -> bool:
+        classes = f"{config.values.get('architectures')}{config.values.get('model_type')}"
+        shown = re.search(r"[Ee]agle|NextN|MTP|Speculator", classes) is not None
+        return shown or config.holds("draft_vocab_size", "eagle_config") or (config.is_bare and beside_target)
+
+    def is_none(config: ModelConfig) -> bool:
+        return config.of_another or config.holds("internal_states", "speculative_algorithm", "model_path")
+
+    return configs_among(texts, ('"architectures"', '"model_type"'), is_draft=is_draft, is_none=is_none)
 
 
 def _asked_of_info(info: tuple[str, dict[str, JsonValue]] | None) -> tuple[Asked, tuple[str, ...]] | None:
@@ -251,7 +207,7 @@ def view_from_files(texts: Mapping[str, str]) -> ServerView | None:
 
     return build_view(
         Parts(
-            state=_state(reading),
+            state=state_by_log(reading),
             asked=asked,
             asked_source=asked_source,
             cite_asked=cite,

@@ -7,25 +7,22 @@ from collections.abc import Mapping
 from pydantic import JsonValue
 
 from specdoctor.core.facts import Facts, HttpReply, LogFacts, ProcessFacts
-from specdoctor.core.server import Keeper, LogReading, ServerRef, ServerView, Source
+from specdoctor.core.server import LogReading, ServerView, Source
 from specdoctor.engines.known_version import KnownVersion
-from specdoctor.engines.live_servers import asks_for_key, config_text, port_of, servers_shown, state_of
+from specdoctor.engines.live_process import LiveProcess
+from specdoctor.engines.live_servers import asks_for_key, config_text, servers_shown
 from specdoctor.engines.process_facts import (
     config_of,
-    is_of_another_run,
-    log_of,
     package_doubts,
     packages_of,
-    tree,
 )
+from specdoctor.engines.server_parts import GONE
 from specdoctor.engines.sglang_args import is_launch, read_launch
 from specdoctor.engines.sglang_in_force import Settings, from_log, from_server_info, parse_server_info
 from specdoctor.engines.sglang_log import read_log
 from specdoctor.engines.sglang_traits import traits_of
 from specdoctor.engines.sglang_view import Parts, build_view
 from specdoctor.engines.versions import parse_version
-from specdoctor.keepers.surroundings import surroundings_of
-from specdoctor.keepers.table import keeper_of
 
 _INFO_PATHS = ("/server_info", "/get_server_info")
 _PACKAGES = ("sglang", "sgl-kernel", "sglang-kernel")
@@ -70,52 +67,32 @@ def _live_view(facts: Facts, process: ProcessFacts) -> tuple[ServerView, LogFact
     first = read_launch(process.argv)
     config, complete = config_text(facts, process, first.values.get("config"))
     asked = read_launch(process.argv, config_text=config)
-    pids = tree(facts, process.pid)
-    port = port_of(facts, asked.port, pids)
-    replies = facts.http.get(str(port), {})
-    log = log_of(facts, process, pids)
-    older = log is not None and is_of_another_run(log, process, pids)
-    reading = read_log(log.text, where=log.path, argv=process.argv) if log is not None and not older else None
-    info = _reply(replies)
+    live = LiveProcess.of(facts, process, asked.port)
+    log = live.own_log
+    reading = read_log(log.text, where=log.path, argv=process.argv) if log is not None else None
+    info = _reply(live.replies)
     settings: Settings | None = None
     if info is not None:
-        settings = from_server_info(info[0], f"http://127.0.0.1:{port}{info[1]}")
+        settings = from_server_info(info[0], live.base_url + info[1])
     elif reading is not None and log is not None:
         settings = from_log(reading, log.text, dp_attention=asked.values.get("enable_dp_attention") == "True")
     model = (settings.values if settings else {}).get("model_path", asked.values.get("model_path"))
     draft = (settings.values if settings else {}).get(
         "speculative_draft_model_path", asked.values.get("speculative_draft_model_path")
     )
-    where = f"command line of pid {process.pid}"
-
-    def cite(key: str) -> Source | None:
-        words = asked.words.get(key)
-        if words is None and key in asked.from_file:
-            return Source(where=asked.values.get("config", where), key=key, quote=asked.values[key])
-        return Source(where=where, key=key, quote=" ".join(words)) if words is not None else None
-
-    traits = traits_of(asked.values)
     parts = Parts(
-        state=state_of(replies, reading, blind=not facts.host.runs_programs),
+        **live.fields(traits_of(asked.values), reading),
         asked=asked,
-        asked_source=Source(where=where),
-        cite_asked=cite,
+        cite_asked=live.cite(asked),
         asked_complete=complete,
         settings=settings,
         log=reading,
-        log_path=log.path if log is not None else None,
-        version=_version(info, port, facts, process),
-        argv=process.argv,
-        env=process.env,
-        ref=ServerRef(pid=process.pid, start_ticks=process.start_ticks, port=port),
-        started_at=process.started_at,
-        keeper=keeper_of(facts, process, traits, port=port),
-        surroundings=surroundings_of(facts, process, traits),
-        needs_api_key=info is None and asks_for_key(replies),
+        version=_version(info, live.port, facts, process),
+        needs_api_key=info is None and asks_for_key(live.replies),
         target_config=config_of(facts, model, process.cwd),
         draft_config=config_of(facts, draft, process.cwd),
     )
-    return build_view(parts), log
+    return build_view(parts), live.log
 
 
 def is_sglang_log(reading: LogReading, text: str) -> bool:
@@ -142,7 +119,7 @@ def _dead_view(facts: Facts, log: LogFacts) -> ServerView | None:
             settings=settings,
             log=reading,
             log_path=log.path,
-            keeper=Keeper(kind="unknown", reason="its process is gone, so nothing shows who kept it"),
+            keeper=GONE,
             target_config=config_of(facts, arguments.get("model_path"), None),
             draft_config=config_of(facts, arguments.get("speculative_draft_model_path"), None),
         )

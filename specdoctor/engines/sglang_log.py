@@ -17,9 +17,9 @@ from specdoctor.engines.log_carriers import quote_from
 from specdoctor.engines.sglang_args import read_launch
 from specdoctor.engines.sglang_decode import DecodeLine, parse_decode, rate_meaning, windows
 from specdoctor.engines.sglang_effect import predict
-from specdoctor.engines.sglang_failure import Suspects, find_failure, is_suspect
+from specdoctor.engines.sglang_failure import find_failure, is_suspect
 from specdoctor.engines.sglang_notices import MAX_PER_KIND, find_notice
-from specdoctor.engines.sglang_prefix import StampClock, after_bars, split_line
+from specdoctor.engines.sglang_prefix import after_bars, split_line
 from specdoctor.engines.sglang_proofs import (
     ARGUMENT_SPANS,
     DECODE_WORDINGS,
@@ -34,6 +34,8 @@ from specdoctor.engines.sglang_proofs import (
 from specdoctor.engines.sglang_series import whole_log
 from specdoctor.engines.sglang_server_args import ServerArgs, parse_server_args
 from specdoctor.engines.sglang_startup import STARTUP_WORDS, StartupReading
+from specdoctor.engines.stamp_clock import StampClock
+from specdoctor.engines.suspects import Suspects
 from specdoctor.engines.versions import ANY
 
 READY = "The server is fired up and ready to roll!"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from datetime import UTC, datetime
 
 from specdoctor.engines.log_carriers import CARRIERS, inner_of_docker_json, without_colours
 
@@ -58,20 +57,3 @@ def after_bars(raw: str) -> str:
         if stamps:
             return text[-_MAX_TAIL:][stamps[-1].start() :]
     return text
-
-
-class StampClock:
-    """Seconds of a time stamp, read as UTC since logs name no zone: good for differences within one log."""
-
-    def __init__(self) -> None:
-        self._text = ""
-        self._value: float | None = None
-
-    def seconds(self, stamp: str) -> float | None:
-        if stamp != self._text:
-            self._text = stamp
-            try:
-                self._value = datetime.fromisoformat(stamp).replace(tzinfo=UTC).timestamp()
-            except (ValueError, OverflowError):
-                self._value = None
-        return self._value

@@ -2,58 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from pydantic import JsonValue
-
 from specdoctor.core.server import (
-    Keeper,
     LogReading,
     Notice,
     Rewrite,
-    ServerRef,
     ServerView,
-    Source,
     SpecSetting,
-    Surroundings,
 )
 from specdoctor.engines.argument_values import as_text
 from specdoctor.engines.known_version import KnownVersion
-from specdoctor.engines.live_servers import State
+from specdoctor.engines.server_parts import ServerParts
 from specdoctor.engines.sglang_args import Asked
 from specdoctor.engines.sglang_effect import asked_setting, predict, setting_from
 from specdoctor.engines.sglang_in_force import Settings, lifetime_accept_length
 from specdoctor.engines.sglang_pins import pins_of
 from specdoctor.engines.sglang_rewrites import Comparison, in_force_text, rewrites
 from specdoctor.engines.sglang_rules import ALGORITHM
-from specdoctor.engines.versions import VersionRange, parse_range, parse_version, range_of
+from specdoctor.engines.versions import parse_range
 
 NAME = "sglang"
 
 
-@dataclass(frozen=True)
-class Parts:
+@dataclass(frozen=True, kw_only=True)
+class Parts(ServerParts):
     """Everything read of one server. `settings` and `asked` are None where nothing shows them."""
 
-    state: State
     asked: Asked | None = None
-    asked_source: Source | None = None
-    cite_asked: Callable[[str], Source | None] = field(default=lambda _key: None)
     asked_complete: bool = True
     settings: Settings | None = None
-    log: LogReading | None = None
-    log_path: str | None = None
     version: KnownVersion = field(default_factory=KnownVersion)
-    argv: tuple[str, ...] = ()
-    env: Mapping[str, str] = field(default_factory=dict)
-    ref: ServerRef | None = None
-    started_at: float | None = None
-    keeper: Keeper | None = None
-    surroundings: Surroundings = field(default_factory=Surroundings)
-    needs_api_key: bool = False
-    target_config: dict[str, JsonValue] | None = None
-    draft_config: dict[str, JsonValue] | None = None
 
 
 def architecture(parts: Parts) -> str | None:
@@ -64,10 +43,6 @@ def architecture(parts: Parts) -> str | None:
     return next(iter(parts.log.weight_classes), None) if parts.log is not None else None
 
 
-def _versions(parts: Parts) -> VersionRange:
-    return range_of(parts.version.text, parts.log.version_range if parts.log is not None else None)
-
-
 def _rewrites(parts: Parts) -> tuple[Rewrite, ...]:
     if parts.asked is None or parts.settings is None:
         return ()
@@ -76,7 +51,7 @@ def _rewrites(parts: Parts) -> tuple[Rewrite, ...]:
             asked=parts.asked.values,
             asked_source=parts.cite_asked,
             force=parts.settings.in_force,
-            versions=_versions(parts),
+            versions=parts.version.range_beside(parts.log),
             architecture=architecture(parts),
             log=parts.log,
             asked_complete=parts.asked_complete,
@@ -90,7 +65,7 @@ def _setting(parts: Parts) -> SpecSetting | None:
         return setting_from(in_force_text(parts.settings.in_force.values))
     if parts.asked is None or not parts.asked_complete:
         return None
-    return predict(parts.asked.values, architecture=architecture(parts), versions=_versions(parts))
+    return predict(parts.asked.values, architecture=architecture(parts), versions=parts.version.range_beside(parts.log))
 
 
 def _argument(parts: Parts, key: str) -> str | None:
@@ -110,13 +85,7 @@ def _doubts(parts: Parts) -> tuple[str, ...]:
         doubts.append(
             "speculative_adaptive changes the draft length while the server runs: the numbers here are static"
         )
-    proved = parse_range(parts.log.version_range) if parts.log is not None else VersionRange()
-    known = parse_version(parts.version.text) if parts.version.text else None
-    if known is not None and not known.is_development and not proved.contains(known):
-        doubts.append(f"the log's wording is that of {proved}, not of {known}")
-    if known is not None and not READ_VERSIONS.contains(known):
-        doubts.append(f"the rules were read in {READ_VERSIONS}; {known} is none of these")
-    return tuple(doubts)
+    return (*doubts, *parts.version.doubts_beside(parts.log, READ_VERSIONS))
 
 
 def _with_adaptive_notice(parts: Parts) -> LogReading | None:
@@ -134,16 +103,11 @@ def build_view(parts: Parts) -> ServerView:
     draft = _argument(parts, "speculative_draft_model_path")
     return ServerView(
         engine=NAME,
-        state=parts.state,
-        ref=parts.ref,
+        **parts.common(),
         version=parts.version.text,
-        version_range=parts.log.version_range if parts.log is not None else None,
         version_source=parts.version.source,
         version_doubts=_doubts(parts),
         pins=pins_of(parts.version.text),
-        argv=parts.argv,
-        env=dict(parts.env),
-        started_at=parts.started_at,
         asked=dict(asked),
         asked_source=parts.asked_source,
         effective=dict(values),
@@ -152,14 +116,9 @@ def build_view(parts: Parts) -> ServerView:
         spec=_setting(parts),
         rewrites=_rewrites(parts),
         log=_with_adaptive_notice(parts),
-        keeper=parts.keeper or Keeper(kind="unknown", reason="no process was looked at"),
-        surroundings=parts.surroundings,
         model_path=_argument(parts, "model_path"),
         draft_path=draft,
         served_model=_argument(parts, "served_model_name") or _argument(parts, "model_path"),
-        target_config=parts.target_config,
         draft_config=parts.draft_config,
         lifetime_accept_length=lifetime_accept_length(values),
-        log_path=parts.log_path,
-        needs_api_key=parts.needs_api_key,
     )

@@ -11,6 +11,8 @@ from pathlib import PurePosixPath
 from pydantic import JsonValue
 
 from specdoctor.engines.argument_values import as_text
+from specdoctor.engines.config_file import config_mapping
+from specdoctor.engines.python_words import after_options, is_python
 from specdoctor.engines.vllm_flags import find_flag, is_flag_word, normal_spelling
 
 DEFAULT_PORT = 8000
@@ -24,7 +26,6 @@ _VARIABLE = re.compile(r"\$(?:\{[A-Za-z_]\w*\}|[A-Za-z_]\w*)")
 _BARE_VARIABLE = re.compile(r"(?<=[:\[,\s])\$(?:\{\w+\}|\w+)(?=[,}\]\s])")
 _PROGRAMS = frozenset({"vllm", "sh", "bash", "dash", "env", "nvidia-smi"})
 _LEVEL = re.compile(r"-O\d")
-_PYTHON_OPTIONS_WITH_VALUE = ("-X", "-W")
 # Short flags of single settings, and the flags of the older engine, under the name that they have in the JSON object.
 _ALIASES = {
     "spec_method": METHOD,
@@ -65,22 +66,16 @@ class Asked:
         return int(text) if text.isdigit() and len(text) < 6 else DEFAULT_PORT
 
 
-def _is_python(word: str) -> bool:
-    return PurePosixPath(word).name.startswith(("python", "pypy"))
-
-
 def flags_start(words: Sequence[str]) -> int | None:
     """Where the server's own words begin in a command line that starts a vLLM server, None in any other."""
     if not words:
         return None
     if _IMAGE.search(words[0]):
-        own_program = words[1:2] and (_is_python(words[1]) or PurePosixPath(words[1]).name in _PROGRAMS)
+        own_program = words[1:2] and (is_python(words[1]) or PurePosixPath(words[1]).name in _PROGRAMS)
         return 1 if words[1:2] and not own_program else None
     index = 0
-    if _is_python(words[0]):
-        index = 1
-        while index < len(words) and words[index].startswith("-") and words[index] != "-m":
-            index += 2 if words[index] in _PYTHON_OPTIONS_WITH_VALUE else 1
+    if is_python(words[0]):
+        index = after_options(words, 1)
         if index + 1 < len(words) and words[index] == "-m":
             if _MODULES.fullmatch(words[index + 1]):
                 return index + 2
@@ -184,22 +179,11 @@ def read_flags(words: Sequence[str]) -> Asked:
     return Asked(values=walk.values, words=walk.words, unreadable=tuple(walk.unreadable), open=walk.open)
 
 
-def _yaml_mapping(text: str) -> Mapping[str, JsonValue]:
-    from ruamel.yaml import YAML
-    from ruamel.yaml.error import YAMLError
-
-    try:
-        loaded = YAML(typ="safe", pure=True).load(text)
-    except (YAMLError, ValueError, RecursionError):
-        return {}
-    return loaded if isinstance(loaded, dict) else {}
-
-
 def with_config_file(asked: Asked, text: str | None) -> Asked:
     """`asked` with the arguments of its --config file; the command line stands above the file."""
     values = dict(asked.values)
     from_file: set[str] = set()
-    for name, raw in _yaml_mapping(text).items() if text else ():
+    for name, raw in config_mapping(text).items() if text else ():
         key = find_flag(normal_spelling("--" + str(name))).key
         for inner, value in [(key, as_text(raw)), *nested(key, raw)]:
             if value is not None and inner not in asked.values and key not in asked.values:

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 from specdoctor.core.draft_counts import DraftCounts
 from specdoctor.core.server import DecodeWindow
+from specdoctor.engines.printed_number import finite
 
 ENGINE_MARK = "Avg generation throughput"
 SPEC_MARK = "SpecDecoding metrics"
@@ -68,26 +69,16 @@ class SpecLine:
     bonus_left_out: bool = False
 
 
-def _number(text: str | None) -> float | None:
-    if text is None:
-        return None
-    try:
-        value = float(text)
-    except ValueError:
-        return None
-    return value if math.isfinite(value) else None
-
-
 def parse_engine(message: str, *, line: int, at: float | None) -> EngineLine | None:
     """An `Engine` line of any version, the older one without its number included."""
     match = _ENGINE.search(message)
     if match is None:
         return None
-    prompt, generated = _number(match["prompt"]), _number(match["gen"])
+    prompt, generated = finite(match["prompt"]), finite(match["gen"])
     if prompt is None or generated is None:
         return None
     kv = _KV.search(message, match.end())
-    usage = _number(kv["kv"]) if kv is not None else None
+    usage = finite(kv["kv"]) if kv is not None else None
     preempted = _PREEMPTIONS.search(message, match.end())
     return EngineLine(
         line=line,
@@ -108,9 +99,9 @@ def parse_spec(message: str, *, line: int) -> SpecLine | None:
     if match is None:
         return None
     accepted, drafted = int(match["acc"]), int(match["dr"])
-    rates = [value if (value := _number(part)) is not None else 0.0 for part in match["pos"].split(", ") if part]
-    percent = _number(match["new"] or match["old"])
-    printed = _number(match["mal"])
+    rates = [value if (value := finite(part)) is not None else 0.0 for part in match["pos"].split(", ") if part]
+    percent = finite(match["new"] or match["old"])
+    printed = finite(match["mal"])
     without_bonus = printed is not None and _leaves_bonus_out(printed, rates)
     length = printed + 1.0 if printed is not None and without_bonus else printed
     counts = _counts(accepted, drafted, rates, length)
@@ -183,7 +174,7 @@ def parse_old_spec(message: str) -> OldTotals | None:
     match = _OLD_SPEC.search(message)
     if match is None:
         return None
-    return OldTotals(int(match["k"]), int(match["dr"]), int(match["em"]), _number(match["rate"]))
+    return OldTotals(int(match["k"]), int(match["dr"]), int(match["em"]), finite(match["rate"]))
 
 
 def windows(lines: Iterable[EngineLine], *, shutdown: int | None) -> tuple[DecodeWindow, ...]:

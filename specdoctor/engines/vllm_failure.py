@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from specdoctor.core.redact import redact
 from specdoctor.core.server import Failure
 from specdoctor.engines.explanation import Explanation
 from specdoctor.engines.log_carriers import quote_from
+from specdoctor.engines.suspects import Suspects
 from specdoctor.engines.vllm_failures import FAILURES
 from specdoctor.engines.vllm_prefix import split_line
 
@@ -45,15 +45,6 @@ _LAST_WORDS = 12
 _FRAMES = 120
 _MOST_TOLD = 60
 _MAX_MESSAGE = 4000
-
-
-@dataclass(frozen=True)
-class Suspects:
-    """Lines of one start that may tell a failure: numbers from 1 into `lines`, in order."""
-
-    lines: Sequence[str]
-    numbers: Sequence[int]
-    ready: bool
 
 
 def is_suspect(raw: str) -> bool:

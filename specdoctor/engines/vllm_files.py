@@ -6,15 +6,21 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import PurePosixPath
 
 from pydantic import JsonValue
 
 from specdoctor.core.redact import redact_argv
 from specdoctor.core.server import LogReading, ServerView, Source
-from specdoctor.engines.given_files import EARLIER, GivenLog, preference
-from specdoctor.engines.known_version import KnownVersion
-from specdoctor.engines.live_servers import State
+from specdoctor.engines.given_files import (
+    EARLIER,
+    GivenLog,
+    ModelConfig,
+    configs_among,
+    is_object,
+    preference,
+    state_by_log,
+)
+from specdoctor.engines.known_version import KnownVersion, written_down
 from specdoctor.engines.shell_commands import ShellCommand, commands_in
 from specdoctor.engines.versions import parse_version
 from specdoctor.engines.vllm_args import METHOD, MODEL, TOKENS, Asked, flags_start, read_driver, read_launch
@@ -29,7 +35,6 @@ _EARLIER = re.compile(EARLIER.pattern + r"|single|reference")
 _IMAGE_VERSION = re.compile(r"(?:vllm-openai|/vllm)[:@]v?(?P<version>\d+\.\d+\.\d+\w*)")
 _STATED = re.compile(r"\bvllm(?: version)?\s*(?:==|@|:|=)?\s*v?(?P<version>\d+\.\d+\.\d+\w*(?:\.\w+)*)", re.IGNORECASE)
 _STARTS = re.compile(r"vllm|spec_decode\.py")
-_MAX_NOTE = 400_000
 
 
 @dataclass(frozen=True)
@@ -58,8 +63,7 @@ def is_vllm_log(reading: LogReading) -> bool:
 def _logs(texts: Mapping[str, str]) -> list[GivenLog]:
     found: list[GivenLog] = []
     for name, text in texts.items():
-        is_object = text.lstrip()[:1] == "{" and not text.lstrip().startswith('{"log":')
-        if is_object or not any(mark in text for mark in _LOG_MARKS):
+        if is_object(text) or not any(mark in text for mark in _LOG_MARKS):
             continue
         reading = read_log(text, where=name)
         if is_vllm_log(reading):
@@ -119,14 +123,6 @@ def _choose_launch(launches: list[_Launch], values: Mapping[str, JsonValue]) -> 
     return launches[max(ranked)[-1]]
 
 
-def _state(log: LogReading | None) -> State:
-    if log is None:
-        return "running"
-    if log.shutdown_line is not None or log.failure is not None:
-        return "down"
-    return "running" if log.ready_line is not None or log.decode or log.counts else "starting"
-
-
 def _version(
     log: LogReading | None, launch: _Launch | None, texts: Mapping[str, str], skipped: set[str]
 ) -> KnownVersion:
@@ -143,7 +139,7 @@ def _version(
         line = next((n for n, raw in enumerate(lines, start=1) if tag[0] in raw), launch.command.line)
         source = Source(where=launch.name, line=line, quote=tag[0])
         return KnownVersion(tag["version"], source, ("the version is the image tag's, not the server's word",))
-    return _stated(texts, skipped)
+    return written_down(texts, skipped, _STATED, word="vllm", most_of_line=2000)
 
 
 def _version_answer(text: str) -> str | None:
@@ -158,45 +154,22 @@ def _version_answer(text: str) -> str | None:
     return found if isinstance(found, str) and parse_version(found) is not None else None
 
 
-def _stated(texts: Mapping[str, str], skipped: set[str]) -> KnownVersion:
-    """A version that somebody wrote down (a note, a package list), if there is exactly one."""
-    found: dict[str, Source] = {}
-    for name, text in texts.items():
-        if name in skipped or len(text) > _MAX_NOTE or text.lstrip()[:1] in ("{", "["):
-            continue
-        for number, line in enumerate(text.split("\n"), start=1):
-            for match in _STATED.finditer(line[:2000]) if "vllm" in line.lower() else ():
-                if parse_version(match["version"]) is not None:
-                    found.setdefault(match["version"], Source(where=name, line=number, quote=match[0].strip()))
-    if len(found) != 1:
-        return KnownVersion()
-    text, source = next(iter(found.items()))
-    return KnownVersion(text, source, ("the version was written down by somebody, not by the server",))
-
-
 def _configs(texts: Mapping[str, str]) -> tuple[dict[str, JsonValue] | None, dict[str, JsonValue] | None]:
     """The target's and the draft's config.json: by folder or file name, else by what the draft's class shows."""
-    target: dict[str, JsonValue] | None = None
-    draft: dict[str, JsonValue] | None = None
-    for name in sorted(texts, key=lambda n: (_preference(n), len(n))):
-        text = texts[name]
-        if text.lstrip()[:1] != "{" or not ('"architectures"' in text or '"model_type"' in text):
-            continue
-        try:
-            parsed = json.loads(text)
-        except (ValueError, RecursionError):
-            continue
-        if not isinstance(parsed, dict) or "vllm_config" in parsed:
-            continue
-        classes = str(parsed.get("architectures")) + str(parsed.get("model_type"))
-        heads = re.search(r"[Ee]agle|NextN|MTP|Speculator|DFlash|DSpark|Medusa", classes) is not None
-        is_draft = heads or "draft" in name.lower() or "draft_vocab_size" in parsed or "eagle_config" in parsed
-        beside = PurePosixPath(name).name == "config.json" and any("target" in other.lower() for other in texts)
-        if "target" in name.lower() or not (is_draft or beside):
-            target = target or parsed
-        else:
-            draft = draft or parsed
-    return target, draft
+    beside_target = any("target" in name.lower() for name in texts)
+
+    def is_draft(config: ModelConfig) -> bool:
+        classes = f"{config.values.get('architectures')}{config.values.get('model_type')}"
+        shown = re.search(r"[Ee]agle|NextN|MTP|Speculator|DFlash|DSpark|Medusa", classes) is not None
+        return shown or config.holds("draft_vocab_size", "eagle_config") or (config.is_bare and beside_target)
+
+    return configs_among(
+        texts,
+        ('"architectures"', '"model_type"'),
+        is_draft=is_draft,
+        is_none=lambda config: config.holds("vllm_config"),
+        earlier=_EARLIER,
+    )
 
 
 def _source_of(launch: _Launch, key: str) -> Source | None:
@@ -233,7 +206,7 @@ def view_from_files(texts: Mapping[str, str]) -> ServerView | None:
     asked_source = Source(where=launch.name, line=launch.command.line) if launch is not None else None
     return build_view(
         Parts(
-            state=_state(reading),
+            state=state_by_log(reading, serves=reading is not None and bool(reading.counts)),
             asked=launch.asked if launch is not None else None,
             asked_source=asked_source,
             cite_asked=(lambda key: _source_of(launch, key)) if launch is not None else (lambda _key: None),

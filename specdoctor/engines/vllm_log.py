@@ -14,6 +14,8 @@ from specdoctor.core.draft_counts import DraftCounts
 from specdoctor.core.redact import redact
 from specdoctor.core.server import LogReading, Notice, Source
 from specdoctor.engines.log_carriers import quote_from
+from specdoctor.engines.stamp_clock import StampClock
+from specdoctor.engines.suspects import Suspects
 from specdoctor.engines.versions import ANY, VersionRange
 from specdoctor.engines.vllm_config import parse_asked
 from specdoctor.engines.vllm_decode import (
@@ -28,8 +30,8 @@ from specdoctor.engines.vllm_decode import (
     parse_spec,
     windows,
 )
-from specdoctor.engines.vllm_failure import Suspects, find_failure, is_suspect
-from specdoctor.engines.vllm_prefix import StampClock, split_line
+from specdoctor.engines.vllm_failure import find_failure, is_suspect
+from specdoctor.engines.vllm_prefix import YEAR, split_line
 from specdoctor.engines.vllm_rules import MAX_PER_KIND, find_row
 from specdoctor.engines.vllm_startup import Startup
 
@@ -71,7 +73,7 @@ class _LogReader:
     def __init__(self, lines: Sequence[str], where: str) -> None:
         self._lines = lines
         self._where = where
-        self._clock = StampClock()
+        self._clock = StampClock(YEAR)
         self._dull: Counter[tuple[str, str]] = Counter()
         self.start = _Start()
 

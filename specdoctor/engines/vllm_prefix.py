@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from datetime import UTC, datetime
 
 from specdoctor.engines.log_carriers import CARRIERS, inner_of_docker_json, without_colours
 
@@ -14,7 +13,7 @@ _HEAD = re.compile(
     r"(?:\[(?P<source>[^\]]{0,200})\] ?|(?P<old>[\w./]+:\d+)\] ?)?"
 )
 _START = re.compile(r"[\d(A-Za-z]")
-_YEAR = "2024-"  # no line names its year; a leap year, so that every day is one
+YEAR = "2024-"  # no line names its year; a leap year, so that every day is one
 
 
 @dataclass(slots=True)
@@ -52,20 +51,3 @@ def split_line(raw: str) -> VllmLine:
             break
         at = carrier.end()
     return VllmLine(text[at:], process=process)
-
-
-class StampClock:
-    """Seconds of a stamp without year or zone: good for differences within one log that crosses no new year."""
-
-    def __init__(self) -> None:
-        self._text = ""
-        self._value: float | None = None
-
-    def seconds(self, stamp: str) -> float | None:
-        if stamp != self._text:
-            self._text = stamp
-            try:
-                self._value = datetime.fromisoformat(_YEAR + stamp).replace(tzinfo=UTC).timestamp()
-            except (ValueError, OverflowError):
-                self._value = None
-        return self._value

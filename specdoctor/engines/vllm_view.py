@@ -10,11 +10,11 @@ from dataclasses import dataclass, field
 from pydantic import JsonValue
 
 from specdoctor.core.draft_counts import DraftCounts
-from specdoctor.core.server import Keeper, LogReading, Rewrite, ServerRef, ServerView, Source, SpecSetting, Surroundings
+from specdoctor.core.server import LogReading, Rewrite, ServerView, Source, SpecSetting
 from specdoctor.engines.argument_values import as_text
 from specdoctor.engines.known_version import KnownVersion
-from specdoctor.engines.live_servers import State
-from specdoctor.engines.versions import VersionRange, parse_range, parse_version, range_of
+from specdoctor.engines.server_parts import ServerParts
+from specdoctor.engines.versions import parse_range
 from specdoctor.engines.vllm_args import MODEL, SPEC, Asked, asked_of_dict
 from specdoctor.engines.vllm_config import ServerInfo
 from specdoctor.engines.vllm_effect import asked_setting, chain, predict, setting_in_force, speculates
@@ -68,29 +68,15 @@ def settings_of_log(log: LogReading, text: str) -> Settings | None:
     return Settings(values, Source(where=log.where, line=line), cite)
 
 
-@dataclass(frozen=True)
-class Parts:
+@dataclass(frozen=True, kw_only=True)
+class Parts(ServerParts):
     """Everything read of one server. `settings` and `asked` are None where nothing shows them."""
 
-    state: State
     asked: Asked | None = None
-    asked_source: Source | None = None
-    cite_asked: Callable[[str], Source | None] = field(default=lambda _key: None)
     asked_complete: bool = True
     settings: Settings | None = None
-    log: LogReading | None = None
     log_text: str = ""
-    log_path: str | None = None
     version: KnownVersion = field(default_factory=KnownVersion)
-    argv: tuple[str, ...] = ()
-    env: Mapping[str, str] = field(default_factory=dict)
-    ref: ServerRef | None = None
-    started_at: float | None = None
-    keeper: Keeper | None = None
-    surroundings: Surroundings = field(default_factory=Surroundings)
-    needs_api_key: bool = False
-    target_config: dict[str, JsonValue] | None = None
-    draft_config: dict[str, JsonValue] | None = None
     counts: DraftCounts | None = None
     served_model: str | None = None
 
@@ -167,28 +153,13 @@ def _rewrites(
             values=settings.values if settings is not None else {},
             asked_source=cite,
             source=settings.cite if settings is not None else lambda _key: None,
-            versions=_versions(parts),
+            versions=parts.version.range_beside(parts.log),
             log=parts.log,
             target=parts.target_config,
             draft=parts.draft_config,
             asked_complete=parts.asked_complete,
         )
     )
-
-
-def _versions(parts: Parts) -> VersionRange:
-    return range_of(parts.version.text, parts.log.version_range if parts.log is not None else None)
-
-
-def _doubts(parts: Parts) -> tuple[str, ...]:
-    doubts = list(parts.version.doubts)
-    known = parse_version(parts.version.text) if parts.version.text else None
-    proved = parse_range(parts.log.version_range) if parts.log is not None else VersionRange()
-    if known is not None and not known.is_development and not proved.contains(known):
-        doubts.append(f"the log's wording is that of {proved}, not of {known}")
-    if known is not None and not READ_VERSIONS.contains(known):
-        doubts.append(f"the rules were read in {READ_VERSIONS}; {known} is none of these")
-    return tuple(doubts)
 
 
 def _name(text: str | None) -> str | None:
@@ -223,15 +194,10 @@ def build_view(parts: Parts) -> ServerView:
     draft = _draft_path(known, spec, model)
     return ServerView(
         engine=NAME,
-        state=parts.state,
-        ref=parts.ref,
+        **parts.common(),
         version=parts.version.text,
-        version_range=parts.log.version_range if parts.log is not None else None,
         version_source=parts.version.source,
-        version_doubts=_doubts(parts),
-        argv=parts.argv,
-        env=dict(parts.env),
-        started_at=parts.started_at,
+        version_doubts=(*parts.version.doubts, *parts.version.doubts_beside(parts.log, READ_VERSIONS)),
         asked=asked or {},
         asked_source=asked_source,
         effective=values,
@@ -240,15 +206,10 @@ def build_view(parts: Parts) -> ServerView:
         spec=spec,
         rewrites=_rewrites(parts, asked, cite, values),
         log=parts.log,
-        keeper=parts.keeper or Keeper(kind="unknown", reason="no process was looked at"),
-        surroundings=parts.surroundings,
         model_path=model,
         draft_path=draft,
         served_model=parts.served_model or _name((asked or {}).get("served_model_name")) or model,
-        target_config=parts.target_config,
         draft_config=parts.draft_config,
         lifetime_accept_length=counts.accept_length if counts is not None else None,
         lifetime_counts=counts,
-        log_path=parts.log_path,
-        needs_api_key=parts.needs_api_key,
     )
