@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from specdoctor.checks.reading import no_data, silent, slows_cycle, whole
+from specdoctor.core.cpu_list import readable
 from specdoctor.core.gpu_table import gpu_places
 from specdoctor.core.hypothesis import Observation, Remedy
 from specdoctor.core.ports import Scene
@@ -58,17 +59,8 @@ def _bound(scene: Scene, ranks: int) -> Remedy | None:
 
 
 def _covers_all(cpus_allowed: str, nodes: dict[str, str]) -> bool:
-    allowed = _cpus(cpus_allowed)
-    return all(_cpus(listed) & allowed for listed in nodes.values())
-
-
-def _cpus(text: str) -> set[int]:
-    out: set[int] = set()
-    for part in text.split(","):
-        low, _, high = part.strip().partition("-")
-        if low.isdigit():
-            out |= set(range(int(low), (int(high) if high.isdigit() else int(low)) + 1))
-    return out
+    allowed = readable(cpus_allowed)
+    return all(readable(listed) & allowed for listed in nodes.values())
 
 
 check = NumaBinding()

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from pydantic import JsonValue
 
+from specdoctor.core.launch_text import Command, commands_in
 from specdoctor.core.redact import redact_argv
 from specdoctor.core.server import LogReading, ServerView, Source
 from specdoctor.engines.given_files import (
@@ -21,7 +22,6 @@ from specdoctor.engines.given_files import (
     state_by_log,
 )
 from specdoctor.engines.known_version import KnownVersion, written_down
-from specdoctor.engines.shell_commands import ShellCommand, commands_in
 from specdoctor.engines.versions import parse_version
 from specdoctor.engines.vllm_args import METHOD, MODEL, TOKENS, Asked, flags_start, read_driver, read_launch
 from specdoctor.engines.vllm_config import ServerInfo, parse_server_info
@@ -39,9 +39,13 @@ _STARTS = re.compile(r"vllm|spec_decode\.py")
 
 @dataclass(frozen=True)
 class _Launch:
+    """A command that starts a server: `words` is the program's own line, `wrapper` what stands before it (an image)."""
+
     name: str
     text: str
-    command: ShellCommand
+    command: Command
+    wrapper: tuple[str, ...]
+    words: tuple[str, ...]
     asked: Asked
 
 
@@ -76,10 +80,24 @@ def _launches(texts: Mapping[str, str], skipped: set[str]) -> list[_Launch]:
     for name, text in texts.items():
         if name in skipped or text.lstrip()[:1] == "{" or not _STARTS.search(text):
             continue
-        served = commands_in(text, lambda words: flags_start(words) is not None)
-        found += [_Launch(name, text, command, read_launch(command.words)) for command in served]
-        driven = () if served else commands_in(text, lambda words: read_driver(words) is not None)
-        found += [_Launch(name, text, command, read_driver(command.words) or Asked()) for command in driven]
+        served = _started(name, text, lambda words: read_launch(words) if flags_start(words) is not None else None)
+        found += served or _started(name, text, read_driver)
+    return found
+
+
+def _started(name: str, text: str, read: Callable[[Sequence[str]], Asked | None]) -> list[_Launch]:
+    """The commands of a text in which `read` finds its program, whatever wraps it.
+
+    A container's image stands before its arguments, where it may be that program.
+    """
+    found: list[_Launch] = []
+    for command in commands_in(text):
+        words = [command.image, *command.words] if command.image else list(command.words)
+        for start in range(len(words)):
+            asked = read(words[start:])
+            if asked is not None:
+                found.append(_Launch(name, text, command, tuple(words[:start]), tuple(words[start:]), asked))
+                break
     return found
 
 
@@ -132,8 +150,8 @@ def _version(
         found = _version_answer(text)
         if found is not None:
             return KnownVersion(found, Source(where=name, key="version", quote=found))
-    tag = next((m for word in launch.command.wrapper if (m := _IMAGE_VERSION.search(word))), None) if launch else None
-    tag = tag or (_IMAGE_VERSION.search(launch.command.words[0]) if launch else None)
+    tag = next((m for word in launch.wrapper if (m := _IMAGE_VERSION.search(word))), None) if launch else None
+    tag = tag or (_IMAGE_VERSION.search(launch.words[0]) if launch else None)
     if tag is not None and launch is not None:
         lines = launch.text.split("\n")
         line = next((n for n, raw in enumerate(lines, start=1) if tag[0] in raw), launch.command.line)
@@ -216,7 +234,7 @@ def view_from_files(texts: Mapping[str, str]) -> ServerView | None:
             log_text=log.text if log is not None else "",
             log_path=log.name if log is not None else None,
             version=_version(reading, launch, texts, skipped),
-            argv=redact_argv(launch.command.words) if launch is not None else (),
+            argv=redact_argv(launch.words) if launch is not None else (),
             env=launch.command.env if launch is not None else {},
             target_config=target,
             draft_config=draft,

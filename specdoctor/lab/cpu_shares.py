@@ -14,15 +14,6 @@ def span(first: int, last: int) -> str:
     return str(first) if first == last else f"{first}-{last}"
 
 
-def parse_list(text: str) -> set[int]:
-    """CPUs of a list as the kernel writes it ("0-3,8"). Raises ValueError."""
-    cpus: set[int] = set()
-    for part in text.strip().split(","):
-        first, dash, last = part.partition("-")
-        cpus.update(range(int(first), int(last if dash else first) + 1))
-    return cpus
-
-
 def format_list(cpus: Iterable[int]) -> str:
     """The kernel's way of writing a set of CPUs."""
     runs: list[tuple[int, int]] = []

@@ -13,7 +13,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from specdoctor.lab.cpu_shares import format_list, machine_cpus, parse_list, world_cpus
+from specdoctor.core.cpu_list import parse_list
+from specdoctor.lab.cpu_shares import format_list, machine_cpus, world_cpus
 from specdoctor.lab.kept_surroundings import space_link, surroundings_of
 from specdoctor.lab.lab_state import (
     note_process,

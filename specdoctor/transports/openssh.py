@@ -7,16 +7,16 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
 from typing import Self
 
 from specdoctor.core.host import CommandResult
 from specdoctor.transports.endings import link_lost, no_exit_status, no_session, none_free, timed_out
-from specdoctor.transports.exec_line import checked_argv, exec_line, mark_of, new_token, program_name, signal_line
+from specdoctor.transports.errand import Errand
+from specdoctor.transports.exec_line import signal_line
 from specdoctor.transports.openssh_exchange import ANSWER_S, MuxExchange, SessionNotOpened
 from specdoctor.transports.openssh_master import Master, MasterOrder
 from specdoctor.transports.openssh_mux import ControlConnection, MuxGone
-from specdoctor.transports.reply import Outcome, Overdue, Reply, not_begun
+from specdoctor.transports.reply import Outcome, Overdue
 from specdoctor.transports.ssh_host_key import Notice
 from specdoctor.transports.ssh_read import read_by_command
 
@@ -25,19 +25,6 @@ REFUSAL_PATIENCE_S = 1.0
 
 _RETRY_S = 0.1
 _LINK_SETTLES_S = 0.5
-
-
-@dataclass(frozen=True)
-class _Errand:
-    """One command to be carried out: what is sent, until when, and where what comes back is gathered."""
-
-    words: tuple[str, ...]
-    token: str
-    line: str
-    stdin: bytes
-    timeout_s: float
-    deadline: float
-    reply: Reply
 
 
 class OpenSshHost:
@@ -83,26 +70,14 @@ class OpenSshHost:
         A program that does not exist is exit code 127; death by signal n is 128 + n. The bound on output counts for
         each stream. Raises CommandTimeout, ConnectionLost, and what `open` raises if a connection has to be made.
         """
-        words, token = checked_argv(argv), new_token()
-        line = exec_line(words, timeout_s=timeout_s, token=token)
-        reply = Reply(mark_of(token), max_output_bytes=max_output_bytes, on_line=on_line)
+        errand = Errand.of(argv, stdin=stdin, timeout_s=timeout_s, max_output_bytes=max_output_bytes, on_line=on_line)
         master = self._live_master()
         started = time.monotonic()
-        outcome = self._carried_out(
-            master, _Errand(words, token, line, stdin, timeout_s, deadline=started + timeout_s, reply=reply)
-        )
+        outcome = self._carried_out(master, errand, deadline=started + timeout_s)
         if outcome.exit_code is None:
-            raise no_exit_status(self.name, words) if self._is_up(master) else link_lost(self.name, words, sent=True)
-        if not outcome.begun:
-            raise not_begun(self.name, program_name(words), outcome)
-        return CommandResult(
-            argv=words,
-            exit_code=outcome.exit_code,
-            stdout=outcome.stdout,
-            stderr=outcome.stderr,
-            duration_s=time.monotonic() - started,
-            truncated=outcome.truncated,
-        )
+            up = self._is_up(master)
+            raise no_exit_status(self.name, errand.words) if up else link_lost(self.name, errand.words, sent=True)
+        return errand.result(self.name, outcome, outcome.exit_code, started=started)
 
     def read_range(self, path: str, *, offset: int = 0, length: int | None = None) -> bytes:
         """Bytes of a remote file, at most 64 MiB, with the host's own tools.
@@ -136,18 +111,18 @@ class OpenSshHost:
             self._master = Master(self._order, on_notice=self._notice)
             return self._master
 
-    def _carried_out(self, master: Master, errand: _Errand) -> Outcome:
+    def _carried_out(self, master: Master, errand: Errand, *, deadline: float) -> Outcome:
         """One command to its end; a session that the host does not open yet is asked for again."""
         refused_since: float | None = None
         while True:
             try:
-                return self._attempt(master, errand)
+                return self._attempt(master, errand, deadline=deadline)
             except SessionNotOpened as error:
                 now = time.monotonic()
                 refused_since = refused_since if refused_since and not self._open_sessions else now
                 if now - refused_since > REFUSAL_PATIENCE_S:
                     raise no_session(self.name, errand.words, str(error)) from error
-                if now >= errand.deadline:
+                if now >= deadline:
                     raise none_free(self.name, errand.words) from error
             except Overdue as error:
                 raise timed_out(self.name, errand.words, errand.timeout_s, ended=error.ended) from error
@@ -156,7 +131,7 @@ class OpenSshHost:
             with self._freed:
                 self._freed.wait(_RETRY_S)
 
-    def _attempt(self, master: Master, errand: _Errand) -> Outcome:
+    def _attempt(self, master: Master, errand: Errand, *, deadline: float) -> Outcome:
         """Raises SessionNotOpened, Overdue, and MuxGone while nothing was sent."""
         with ExitStack() as stack:
             control = stack.enter_context(ControlConnection(master.path, timeout_s=ANSWER_S))
@@ -164,7 +139,7 @@ class OpenSshHost:
             exchange = MuxExchange(
                 control,
                 stdin=errand.stdin,
-                deadline=errand.deadline,
+                deadline=deadline,
                 reply=errand.reply,
                 signal=signals.send,
                 on_open=lambda: stack.enter_context(self._counted()),

@@ -20,8 +20,8 @@ from specdoctor.transports.endings import (
     request_refused,
     timed_out,
 )
-from specdoctor.transports.exec_line import checked_argv, exec_line, mark_of, new_token, program_name
-from specdoctor.transports.reply import Overdue, Reply, RequestFailed, not_begun
+from specdoctor.transports.errand import Errand
+from specdoctor.transports.reply import Overdue, RequestFailed
 from specdoctor.transports.ssh_connection import Connection, connect_route
 from specdoctor.transports.ssh_exchange import Exchange
 from specdoctor.transports.ssh_host_key import Notice
@@ -90,35 +90,24 @@ class SshHost:
         A program that does not exist is exit code 127; death by signal n is 128 + n. The bound on output counts for
         each stream. Raises CommandTimeout, ConnectionLost, and what `open` raises if a connection has to be made.
         """
-        words = checked_argv(argv)
-        token = new_token()
-        line = exec_line(words, timeout_s=timeout_s, token=token)
-        reply = Reply(mark_of(token), max_output_bytes=max_output_bytes, on_line=on_line)
+        errand = Errand.of(argv, stdin=stdin, timeout_s=timeout_s, max_output_bytes=max_output_bytes, on_line=on_line)
+        words = errand.words
         sessions = self._live_sessions()
         started = time.monotonic()
         deadline = started + timeout_s
         with self._session(sessions, words, deadline) as channel:
             with self._lock:
                 self.exec_channels += 1
-            exchange = Exchange(channel, stdin=stdin, deadline=deadline, reply=reply)
+            exchange = Exchange(channel, stdin=stdin, deadline=deadline, reply=errand.reply)
             try:
-                outcome = exchange.run(line)
+                outcome = exchange.run(errand.line)
             except Overdue as error:
                 raise timed_out(self.name, words, timeout_s, ended=error.ended) from error
             except RequestFailed as error:
                 raise self._request_failed(words, sessions, error) from error
         if outcome.exit_code is None:
             raise self._no_exit_status(words, sessions)
-        if not outcome.begun:
-            raise not_begun(self.name, program_name(words), outcome)
-        return CommandResult(
-            argv=words,
-            exit_code=outcome.exit_code,
-            stdout=outcome.stdout,
-            stderr=outcome.stderr,
-            duration_s=time.monotonic() - started,
-            truncated=outcome.truncated,
-        )
+        return errand.result(self.name, outcome, outcome.exit_code, started=started)
 
     def read_range(self, path: str, *, offset: int = 0, length: int | None = None) -> bytes:
         """Bytes of a remote file, at most 64 MiB, over SFTP or else with the host's own tools.

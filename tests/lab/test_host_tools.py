@@ -13,7 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from specdoctor.lab.cpu_shares import format_list, parse_list, real_cpus, world_cpus
+from specdoctor.core.cpu_list import parse_list
+from specdoctor.lab.cpu_shares import format_list, real_cpus, world_cpus
 from specdoctor.lab.host import PracticeHost
 from specdoctor.lab.lab_state import gpu_holdings, hold_gpu
 from tests.lab.host_world import run_on, small_world, text_on

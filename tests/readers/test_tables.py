@@ -45,11 +45,21 @@ def test_a_csv_with_base_rows_of_no_steps() -> None:
         ("max-concurrency", "16", "concurrency", 16.0),
         ("qps", "2", "request_rate", 2.0),
         ("step time (ms)", "11.6", "step_ms", 11.6),
+        # A cell's own unit goes before its heading's.
+        ("tok/s", "1.2k tok/s", "throughput_tok_s", 1200.0),
+        ("tok/s", "150 tokens/sec", "throughput_tok_s", 150.0),
+        ("TPOT (s)", "12 ms", "tpot_ms", 12.0),
+        ("TPOT (ms)", "500 us", "tpot_ms", 0.5),
+        ("TPOT (ms)", "12 ms/token", "tpot_ms", 12.0),
+        ("latency (s)", "500 ms", "latency_s", 0.5),
+        ("accept length", "2.5 tokens", "accept_length", 2.5),
     ],
 )
 def test_headings(header: str, cell: str, field: str, value: float) -> None:
-    (row,) = rows(f'name;"{header}";"remark"\none;"{cell}";"no remark"\n')
+    found = material_of({"given.txt": f'name;"{header}";"remark"\none;"{cell}";"no remark"\n'})
+    (row,) = found.tables[0].rows
     assert getattr(row, field) == pytest.approx(value)
+    assert found.files[0].problem == ""
 
 
 @pytest.mark.parametrize(

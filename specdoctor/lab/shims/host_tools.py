@@ -8,7 +8,8 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from specdoctor.lab.cpu_shares import format_list, machine_cpus, parse_list, real_cpus, span, world_cpus
+from specdoctor.core.cpu_list import parse_list
+from specdoctor.lab.cpu_shares import format_list, machine_cpus, real_cpus, span, world_cpus
 from specdoctor.lab.lab_state import read_world, state_dir
 from specdoctor.lab.machine import node_cpus
 

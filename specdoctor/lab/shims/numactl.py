@@ -8,7 +8,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from specdoctor.lab.cpu_shares import machine_cpus, parse_list, real_cpus, world_cpus
+from specdoctor.core.cpu_list import parse_list
+from specdoctor.lab.cpu_shares import machine_cpus, real_cpus, world_cpus
 from specdoctor.lab.lab_state import read_world, state_dir
 from specdoctor.lab.machine import node_cpus, node_memory_mib
 from specdoctor.lab.memory_policy import MODES, policy_of, set_policy
