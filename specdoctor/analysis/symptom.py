@@ -11,10 +11,15 @@ from specdoctor.core.model import Frozen
 Complaint = Literal[
     "slow", "regression", "varies", "low-acceptance", "queueing", "wrong-output", "down", "asks-limit", "asks-setting"
 ]
+UNITS = {
+    "throughput_tok_s": "tok/s", "accept_length": "tokens/cycle", "step_ms": "ms", "verify_ms": "ms",
+    "draft_tokens": "tokens", "draft_steps": "steps", "concurrency": "clients",
+}  # fmt: skip
 Role = Literal["with speculation", "baseline", "wished", "unknown"]
 
 _CLAUSE = re.compile(
-    r"(?<!\d)[.,;:!?]+|[.,;:!?]+(?!\d)|\b(?:but|while|whereas)\b|(?=\b(?:against|versus|vs\.?|instead of|compared)\b)",
+    r"(?<!\d)[.,;:!?]+|[.,;:!?]+(?!\d)|\u2192|[-=]>|\b(?:but|while|whereas)\b|"
+    r"(?=\b(?:against|versus|vs\.?|instead of|compared)\b)",
     re.I,
 )
 _NUMBER = r"(?:about |around |roughly |only |~|≈)?(\d+(?:\.\d+)?)(?:\s*(?:-|\u2013|to)\s*(\d+(?:\.\d+)?))?"
@@ -40,6 +45,9 @@ _LISTED = re.compile(
     re.I,
 )
 """Numbers in a list, such as the ids of layers: none of them is a figure of its own."""
+_ITEM = re.compile(r"\n\s*(?:[-*]\s+|(?=\w[^\n:]{1,40}:))")
+_HEADED = re.compile(r"((?:^|[\n,;(])(?:[^\d\n.,;:()]|(?<=[A-Za-z-])\d){2,40}):(?=\s*(?:about |around |~)?\d)")
+"""A few words and a colon before a figure ("without: 90 tok/s") say what it is of."""
 _SIDE = re.compile(r"\bwith(?:out)?\b", re.I)
 _ACCEPT = re.compile(r"\b(?:accept(?:ance|ed)?[ -]?(?:len(?:gth)?)|AL)\b[^0-9.;]{0,20}?(\d+(?:\.\d+)?)", re.I)
 _CYCLE = re.compile(_NUMBER + r"\s*ms\b[^.;]{0,20}\b(?:cycle|step|verify|forward)", re.I)
@@ -255,9 +263,9 @@ def claims_of(text: str) -> list[Claim]:
     claims: list[Claim] = []
     numbers = _plain_numbers(text)
     speeds_elsewhere = bool(_SPEED.search(numbers))
-    for clause in (c.strip() for c in _CLAUSE.split(numbers) if c and c.strip()):
+    for clause in (c.strip() for c in _CLAUSE.split(_HEADED.sub(r"\1 ", _ITEM.sub("; ", numbers))) if c and c.strip()):
         claims += _clause_claims(clause, speeds_elsewhere=speeds_elsewhere)
-    return _fill_roles(claims)
+    return filled_roles(claims)
 
 
 def _clause_claims(clause: str, *, speeds_elsewhere: bool) -> list[Claim]:
@@ -312,11 +320,12 @@ def _plain_numbers(text: str) -> str:
     text = re.sub(r"(?<=\d),(?=\d{3}(?!\d))", "", text)
     text = _LISTED.sub("?", text)
     text = re.sub(r"(?<=\d),(?=\d{1,2}\s*(?:tok|t/s|tps|ms)\b)", ".", text, flags=re.I)
-    change = r"\bfrom\s+(\d+(?:\.\d+)?)\s*(?:tok\w*\s*/\s*s\w*)?\s+to\s+(\d+(?:\.\d+)?)\s*(?=tok|t/s|tps)"
+    change = r"\bfrom\s+(\d+(?:\.\d+)?)\s*(?:tok\w*\s*/\s*s\w*|t/s|tps)?\s+to\s+(\d+(?:\.\d+)?)\s*(?=tok|t/s|tps)"
     return re.sub(change, r"\1 tok/s before, now \2 ", text, flags=re.I)
 
 
-def _fill_roles(claims: list[Claim]) -> list[Claim]:
+def filled_roles(claims: list[Claim]) -> list[Claim]:
+    """The claims; one speed without a side takes the side that the others leave."""
     speeds = [c for c in claims if c.metric == "throughput_tok_s" and c.role != "wished"]
     unknown = [c for c in speeds if c.role == "unknown"]
     if len(unknown) != 1:

@@ -9,7 +9,6 @@ from typing import Literal
 from pydantic import ConfigDict, Field, JsonValue
 
 from specdoctor.analysis.logged_rows import all_paired
-from specdoctor.analysis.symptom import read_symptom
 from specdoctor.app.identity import IdentityCheck, identity_checks
 from specdoctor.app.told_and_read import contradictions
 from specdoctor.app.triage_fact import Fact
@@ -18,6 +17,7 @@ from specdoctor.app.triage_findings import Finding, findings_of
 from specdoctor.app.triage_line import LineToTry, line_to_try
 from specdoctor.app.triage_scene import facts_beside
 from specdoctor.app.triage_servers import Servers, servers_of
+from specdoctor.app.triage_told import ToldFigure, complaint_of, told_figures, typed_sums
 from specdoctor.app.triage_verdict import nothing_accepted, verdict_of
 from specdoctor.app.wording import listed, one_or
 from specdoctor.core.engine import Engine
@@ -46,6 +46,7 @@ class TriageDocument(Frozen):
     """What the files say. `facts` holds only what is known, each figure of an estimate with its estimator beside
     it; `facts_from` names the places that it was read from, `unread` what could not be read, or in part. `state` is
     None where nothing shows whether the server runs; `contradicted` is what the symptom says and the files do not.
+    `told` are figures that a person typed, `told_sums` what follows from them: nothing of it was read.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
@@ -61,6 +62,8 @@ class TriageDocument(Frozen):
     identity: tuple[IdentityCheck, ...] = ()
     to_try: LineToTry | None = None
     unread: dict[str, str] = Field(default_factory=dict)
+    told: tuple[ToldFigure, ...] = ()
+    told_sums: tuple[str, ...] = ()
     contradicted: tuple[str, ...] = ()
     missing: tuple[str, ...]
     files: tuple[str, ...]
@@ -85,7 +88,7 @@ def triage(
     given = material or Material()
     servers = servers_of(parts, given, engines) or Servers(view=UNKNOWN)
     view = _with_whole(servers.view, wholes or {})
-    complained = read_symptom(symptom)
+    complained = complaint_of(symptom, given)
     beside, aliases = facts_beside(view, given, parts)
     scene = Scene(view=view, others=servers.others, facts=beside, complaints=complained.complaints, material=given)
     observations = [o for check in checks for o in check.judge(scene)]
@@ -109,6 +112,8 @@ def triage(
         facts_from={fact.name: _place(fact, named) for fact in found if fact.place},
         identity=identity_checks(scene, by_name),
         to_try=line_to_try(view, engines, observations, by_name, texts=parts, named=named),
+        told=told_figures(symptom, given, named),
+        told_sums=typed_sums(complained, by_name, view.spec or view.asked_spec),
         contradicted=contradictions(complained, by_name, _gains(scene)),
         unread={seen.where: seen.problem for seen in given.files if seen.problem},
         missing=_missing(view, verdict, findings),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from specdoctor.analysis.symptom import claims_of
+from specdoctor.analysis.symptom import UNITS, claims_of
 from specdoctor.core.hypothesis import Claim
 from specdoctor.core.material import Material, NotedFigure, Notes
 from specdoctor.core.reader import Reading
@@ -13,10 +13,6 @@ from specdoctor.readers.json_file import document_of
 
 _MOST_CHARS = 400_000
 _LONGEST_LINE = 4000
-_UNITS = {
-    "throughput_tok_s": "tok/s", "accept_length": "tokens/cycle", "step_ms": "ms", "verify_ms": "ms",
-    "draft_tokens": "tokens", "draft_steps": "steps", "concurrency": "clients",
-}  # fmt: skip
 
 
 class _Reader(NamedTuple):
@@ -45,7 +41,7 @@ def _figure(claim: Claim, number: int, line: str, where: str) -> NotedFigure:
         source=Source(where=where, line=number, quote=quote),
         metric=claim.metric,
         value=claim.value,
-        unit=_UNITS.get(claim.metric, ""),
+        unit=UNITS.get(claim.metric, ""),
         role=claim.role,
     )
 

@@ -25,6 +25,7 @@ def triage_lines(document: dict[str, Any], *, width: int) -> str:
         rows.append(("server", f"{engine['name']} {version}, {state}"))
     rows += [*_payoff(document["facts"]), *_facts(document)]
     rows += [("identity" if n == 0 else "", check["text"]) for n, check in enumerate(document["identity"])]
+    rows += _told(document)
     rows += [("but" if n == 0 else "", text) for n, text in enumerate(document["contradicted"])]
     for finding in document["findings"]:
         rows += _finding(finding, document["missing"])
@@ -60,6 +61,18 @@ def _facts(document: dict[str, Any]) -> list[tuple[str, str]]:
         ("facts" if n == 0 else "", f"{', '.join(figures)}  [{place}]")
         for n, (place, figures) in enumerate(by_place.items())
     ]
+
+
+def _told(document: dict[str, Any]) -> list[tuple[str, str]]:
+    """What a person typed, one line for each place, and what follows from it."""
+    by_place: dict[str, list[str]] = {}
+    for told in document["told"]:
+        side = "" if told["role"] == "unknown" else f" {told['role']}"
+        name = str(told["metric"]).removesuffix("_ms").replace("throughput_tok_s", "").replace("_", " ")
+        figure = f"{name} {told['value']:g} {told['unit']}{side}".strip()
+        by_place.setdefault(told["where"], []).append(figure)
+    rows = [f"{', '.join(figures)}  [{place}; typed, not checked]" for place, figures in by_place.items()]
+    return [("told" if n == 0 else "", text) for n, text in enumerate([*rows, *document["told_sums"]])]
 
 
 def _shown(value: Any) -> str:

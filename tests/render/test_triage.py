@@ -20,6 +20,8 @@ def document(**changes: Any) -> dict[str, Any]:
         "missing": [],
         "unread": {},
         "to_try": None,
+        "told": [],
+        "told_sums": [],
     }
     return {**base, **changes}
 
