@@ -53,7 +53,7 @@ def review(
     else:
         from specdoctor.render.review import review_text
 
-        print_text(review_text(history, events=events, width=width()))
+        print_text(review_text(history, events=events, width=width(), at_work=_at_work(run, history)))
 
 
 def history_of(run: str) -> tuple[list[Event], Callable[[str], bytes]]:
@@ -79,8 +79,18 @@ def history_of(run: str) -> tuple[list[Event], Callable[[str], bytes]]:
     return list(store.events(run_id)), lambda name: store.artefact(run_id, name)
 
 
+def _at_work(run: str, history: list[Event]) -> bool:
+    """Whether a process of this machine drives a run of the database now; of a transcript that may not be known."""
+    from specdoctor import assembly
+    from specdoctor.core.events import RunStarted
+
+    if is_there(Path(run)) or not isinstance(history[0], RunStarted):
+        return False
+    return assembly.open_store().store.driven(history[0].run)
+
+
 def runs(json: opt.Json = False) -> None:
-    """List the runs of this user, the oldest first.
+    """List the runs of this user, the oldest first, with how each ended, or that it is at work or unfinished.
 
     \b
     Examples:
@@ -94,7 +104,8 @@ def runs(json: opt.Json = False) -> None:
     rows, unreadable = [], {}
     for name in store.store.names():
         try:
-            row = run_row(store.store.events(name, kinds=RUN_ROW_KINDS))
+            events = store.store.events(name, kinds=RUN_ROW_KINDS)
+            row = run_row(events, at_work=store.store.driven(name))
         except StoreError as error:
             unreadable[name] = error.message
         else:

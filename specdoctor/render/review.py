@@ -27,21 +27,22 @@ _DATA_CELLS = 600
 _STAMP = 9
 
 
-def review_text(history: Sequence[Event], *, events: bool = False, width: int = 80) -> str:
+def review_text(history: Sequence[Event], *, events: bool = False, width: int = 80, at_work: bool = False) -> str:
     """Summary, verdict, hypotheses, measurements and timeline of a run; with `events`, every event in the timeline.
 
+    `at_work`: a process drives it now, so that nobody is told to go on with it.
     Raises LedgerError if the events break the ledger's rules.
     """
     ledger = fold(history)
     sections = [
-        _summary(ledger, width),
+        _summary(ledger, width, at_work=at_work),
         verdict_text(ledger.verdict, width=width) if ledger.verdict else "",
         _recommendation(ledger, width),
         _section("hypotheses", [line for h in ledger.hypotheses.values() for line in _hypothesis(h, ledger, width)]),
         _section("measurements", _measurements(ledger.measurements, width)),
         _section("asked for and in force", _asked(ledger, width)),
         _section("every event" if events else "timeline", _timeline(history, ledger, every=events, width=width)),
-        _next_step(ledger, width),
+        _next_step(ledger, width, at_work=at_work),
     ]
     return "\n\n".join(s for s in sections if s)
 
@@ -83,13 +84,16 @@ def _section(title: str, lines: Sequence[str]) -> str:
     return "\n".join([title, *(f"  {line}" for line in lines)]) if lines else ""
 
 
-def _summary(ledger: Ledger, width: int) -> str:
+def _summary(ledger: Ledger, width: int, *, at_work: bool) -> str:
     begun = datetime.fromtimestamp(ledger.first_at, UTC).strftime("%Y-%m-%d %H:%M UTC")
     if ledger.ended is not None:
         state = f"ended with exit code {ledger.ended.exit_code}: {ledger.ended.reason}"
     else:
         running = ", ".join(a.started.action for a in ledger.open_actions())
-        state = "unfinished" + (f"; without a known end: {running}" if running else "")
+        if at_work:
+            state = "at work" + (f": {running}" if running else "")
+        else:
+            state = "unfinished" + (f"; without a known end: {running}" if running else "")
     restored = {None: "never changed", True: "as it was found", False: "NOT proved to be as it was found"}
     cost = f"{ledger.restarts} of {ledger.settings.max_restarts} restarts, {clock(ledger.downtime_s)} down"
     rows = [
@@ -174,8 +178,8 @@ def _timeline(history: Sequence[Event], ledger: Ledger, *, every: bool, width: i
     ]
 
 
-def _next_step(ledger: Ledger, width: int) -> str:
-    if ledger.ended is not None and ledger.restored is not False:
+def _next_step(ledger: Ledger, width: int, *, at_work: bool) -> str:
+    if at_work or (ledger.ended is not None and ledger.restored is not False):
         return ""
     why = "the server may not be as it was found" if ledger.restored is False else "the run is unfinished"
     undecided = [h.id for h in ledger.hypotheses.values() if h.status is Status.OPEN]

@@ -12,7 +12,7 @@ from specdoctor.core.errors import EXIT_APPROVAL, EXIT_INCONCLUSIVE
 from specdoctor.core.ports import Check
 from specdoctor.core.server import Rewrite
 from specdoctor.render.figures import clock
-from specdoctor.render.layout import columns
+from specdoctor.render.layout import columns, labelled, wrap
 
 RUN_ROW_KINDS = (
     "run.started",
@@ -30,9 +30,14 @@ RUN_ROW_KINDS = (
 """The kinds of events that `run_row` looks at; reading only these makes a long list of runs quick."""
 
 
+AT_WORK = "at work"
+_SUMMARY = 40
+"""Columns that a summary needs beside the rest of its run; with less it stands below."""
+
+
 class RunRow(NamedTuple):
-    """One run in a list. `state` says how it ended, or that it did not; `warning` what must not be overlooked; `waits`
-    who is waited for, and for what.
+    """One run in a list. `state` says how it ended, that it did not, or that it is at work; `warning` what must not be
+    overlooked; `waits` who is waited for, and for what.
     """
 
     run: str
@@ -53,8 +58,11 @@ class PlaybookRow(NamedTuple):
     summary: str
 
 
-def run_row(events: Iterable[ev.Event]) -> RunRow | None:
-    """A run's line from its events (of RUN_ROW_KINDS at least); None if it never started."""
+def run_row(events: Iterable[ev.Event], *, at_work: bool = False) -> RunRow | None:
+    """A run's line from its events (of RUN_ROW_KINDS at least); None if it never started.
+
+    `at_work`: a process drives it now. Then nothing is said of a server that it has changed and will put back.
+    """
     started: ev.RunStarted | None = None
     verdict: ev.VerdictReached | None = None
     ended: ev.RunEnded | None = None
@@ -83,7 +91,10 @@ def run_row(events: Iterable[ev.Event]) -> RunRow | None:
                 continue
     if started is None:
         return None
-    state = _state(verdict, ended)
+    if at_work and ended is None:
+        state, changed = AT_WORK, False
+    else:
+        state = _state(verdict, ended)
     return RunRow(
         run=started.run,
         target=started.target,
@@ -142,21 +153,35 @@ def _state(verdict: ev.VerdictReached | None, ended: ev.RunEnded | None) -> str:
 
 
 def runs_table(rows: Iterable[RunRow], *, width: int = 80) -> str:
-    """One line per run, with its start in universal time."""
+    """Each run with its start in universal time: in a line where there is room, else with its summary below."""
+    heads = ("RUN", "BEGUN", "LASTED", "STATE", "TARGET")
+    listed = list(rows)
     cells = [
         (
             r.run,
-            r.target,
             datetime.fromtimestamp(r.started_at, UTC).strftime("%m-%d %H:%M"),
             clock(r.lasted_s),
             r.state,
-            "; ".join(
-                part for part in (r.warning.upper(), f"waits for {r.waits}" if r.waits else "", r.summary) if part
-            ),
+            r.target,
         )
-        for r in rows
+        for r in listed
     ]
-    return columns(("RUN", "TARGET", "BEGUN", "LASTED", "STATE", "SUMMARY"), cells, width=width)
+    sizes = [max(map(len, column)) for column in zip(heads, *cells, strict=True)]
+    if sum(sizes) + 2 * len(sizes) + _SUMMARY <= width:
+        wide = [(*cell, _told(r)) for cell, r in zip(cells, listed, strict=True)]
+        return columns((*heads, "SUMMARY"), wide, width=width)
+    # A target is as wide as it is: one that has no room beside the rest is wrapped, and never cut.
+    lines = []
+    for cell, told in zip((heads, *cells), ("", *map(_told, listed)), strict=True):
+        lead = "  ".join(text.ljust(size) for text, size in zip(cell[:-1], sizes[:-1], strict=True))
+        lines += labelled(lead, cell[-1], label_width=len(lead) + 2, width=width)
+        lines += [f"  {line}" for line in wrap(told, width - 2)] if told else []
+    return "\n".join(lines)
+
+
+def _told(row: RunRow) -> str:
+    waits = f"waits for {row.waits}" if row.waits else ""
+    return "; ".join(part for part in (row.warning.upper(), waits, row.summary) if part)
 
 
 def checks_table(checks: Iterable[Check], *, width: int = 80) -> str:

@@ -37,6 +37,28 @@ def run_lock(path: Path, *, run: str) -> Iterator[None]:
         os.close(handle)
 
 
+def held(path: Path) -> bool:
+    """Whether a process that lives holds the lock file `path`; nothing is taken from one that is about to begin."""
+    try:
+        os.kill(int(json.loads(path.read_text())["pid"]), 0)
+    except PermissionError:
+        return True
+    except (OSError, ValueError, KeyError, TypeError, OverflowError):
+        return False
+    try:
+        handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return False
+    try:
+        # Its number may be another process's by now: then nobody holds the lock.
+        fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(handle)
+    return False
+
+
 def _take(path: Path) -> int:
     """The locked file's descriptor; raises BlockingIOError while somebody else holds it."""
     while True:

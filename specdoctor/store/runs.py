@@ -19,7 +19,7 @@ from pydantic import ValidationError
 
 from specdoctor.core.errors import OutputError, SpecdoctorError, StoreError, UsageError
 from specdoctor.core.events import Event, RunStarted, event_from_json, event_to_json
-from specdoctor.store.lock import run_lock
+from specdoctor.store.lock import held, run_lock
 from specdoctor.store.redaction import Redactor
 from specdoctor.store.schema import open_database
 
@@ -223,7 +223,15 @@ class SqliteStore:
     def lock(self, run: str) -> AbstractContextManager[None]:
         """Hold this while driving `run`; raises StoreError while another process drives it."""
         check_run_id(run)
-        return run_lock(self.path.with_name(self.path.name + ".locks") / f"{run}.lock", run=run)
+        return run_lock(self._lock_of(run), run=run)
+
+    def driven(self, run: str) -> bool:
+        """Whether a process of this machine drives `run` now."""
+        check_run_id(run)
+        return held(self._lock_of(run))
+
+    def _lock_of(self, run: str) -> Path:
+        return self.path.with_name(self.path.name + ".locks") / f"{run}.lock"
 
     def _damaged(self, what: str) -> StoreError:
         return StoreError(

@@ -38,6 +38,25 @@ def test_runs_with_their_state() -> None:
     assert [bool(r.warning) for r in rows] == [False, True]
 
 
+def test_a_run_that_is_driven_is_at_work_and_nothing_is_cut() -> None:
+    target = "ssh://somebody@a-host-with-a-long-name.rack-17.example.internal:2222/srv/engines"
+    events = [
+        e.model_copy(update={"target": target}) if isinstance(e, ev.RunStarted) else e
+        for e in until("server.relaunched")
+    ]
+    row = run_row(events, at_work=True)
+    assert row is not None
+    assert (row.state, row.warning) == ("at work", "")
+    over = run_row(story(), at_work=True)
+    assert over is not None
+    assert over.state == "cause", "its process is about to end"
+    for width in (60, 80, 120):
+        shown = runs_table([row, over], width=width)
+        assert target in shown
+        assert "..." not in shown
+        assert row.summary in " ".join(shown.split())
+
+
 def test_a_run_s_row_needs_only_some_kinds_of_events() -> None:
     for length in range(len(story()) + 1):
         events = story()[:length]

@@ -43,6 +43,8 @@ def test_a_run_has_one_driver_and_a_killed_one_frees_it(store: SqliteStore, tmp_
             pass
         assert f"already driven by process {process.pid}" in raised.value.message
         assert f"kill {process.pid}" in raised.value.next_step
+        assert store.driven("7f3c")
+        assert not store.driven("81aa")
         with store.lock("81aa"):
             pass
     finally:
@@ -50,7 +52,11 @@ def test_a_run_has_one_driver_and_a_killed_one_frees_it(store: SqliteStore, tmp_
         process.wait()
         assert process.stdout is not None
         process.stdout.close()
-    assert (tmp_path / "runs.db.locks" / "7f3c.lock").exists()
+    left = tmp_path / "runs.db.locks" / "7f3c.lock"
+    assert left.exists()
+    assert not store.driven("7f3c")
+    left.write_text(f'{{"pid": {os.getpid()}, "since": 0}}')
+    assert not store.driven("7f3c"), "the number belongs to another process by now"
     with store.lock("7f3c"):
         assert str(os.getpid()) in (tmp_path / "runs.db.locks" / "7f3c.lock").read_text()
 
