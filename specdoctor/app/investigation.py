@@ -10,8 +10,9 @@ from pydantic import TypeAdapter
 from specdoctor import __version__
 from specdoctor.analysis.symptom import read_symptom
 from specdoctor.app import attending, graph, guarding, returned, started_anew, steps, verdict, verdict_lines
-from specdoctor.app.actions import carry_out, restore_order
+from specdoctor.app.actions import carry_out
 from specdoctor.app.by_hand import awaited
+from specdoctor.app.launching import restore_order
 from specdoctor.app.run import Run
 from specdoctor.core import events as ev
 from specdoctor.core.errors import (

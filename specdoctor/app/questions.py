@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Sequence
 
-from specdoctor.app.actions import last_start_s
+from specdoctor.app.launching import last_start_s
 from specdoctor.app.run import Run
 from specdoctor.core.launch import LaunchChange
 from specdoctor.core.model import DECIDED, Risk
