@@ -145,7 +145,7 @@ def one_by_one(there: Daemon, checks: int, transport: Literal["paramiko", "opens
 
 def whole_snapshot(there: Daemon) -> float:
     """Seconds for everything that a snapshot reads of this machine; logging in included."""
-    from specdoctor.assembly import connect_operations
+    from specdoctor.assembly.connections import connect_operations
     from specdoctor.core.operations import SnapshotRequest
 
     began = time.monotonic()

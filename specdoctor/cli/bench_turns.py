@@ -38,8 +38,8 @@ def measured_in_turns(
     wanted: str | None, targets_file: Path | None, given: dict[str, Any], *, accept_new: bool, as_json: bool
 ) -> int:
     """Carry the run out and tell where the comparison ended; the exit code."""
-    from specdoctor import assembly
     from specdoctor.analysis.turns import turns_outcome
+    from specdoctor.assembly.stores import close_store, open_store
     from specdoctor.cli.investigate import operations_for, point_at, to_its_end
     from specdoctor.cli.settings import settings_of
     from specdoctor.cli.targets import resolve
@@ -51,7 +51,7 @@ def measured_in_turns(
     if settings.turns is not None and settings.turns.other_install and settings.other_install is None:
         raise UsageError("the targets file names no other_install of this target", next_step="see docs/targets.md")
     operations = operations_for(target.transport, settings, accept_new=accept_new)
-    store = assembly.open_store()
+    store = open_store()
     try:
         code, run_id = to_its_end(store, operations, settings)
         ledger = fold(store.events(run_id))
@@ -64,7 +64,7 @@ def measured_in_turns(
         point_at(store, ledger)
     finally:
         operations.close()
-        assembly.close_store(store)
+        close_store(store)
     if code in _CUT_SHORT:
         return code
     return EXIT_OK if found is not None and found.verdict != "inconclusive" else EXIT_INCONCLUSIVE

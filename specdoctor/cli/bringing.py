@@ -77,11 +77,12 @@ class Brought:
 
     def _local(self, folder: Path, files: ModelFiles) -> ModelFiles:
         """What was brought, called as it was on its host; files that were not brought are told of by those there."""
-        from specdoctor import assembly
+        from specdoctor.assembly.connections import connect_host
+        from specdoctor.assembly.judging import model_files
 
         if not any(folder.iterdir()):
             return files
-        return assembly.model_files(assembly.connect_host(HERE), str(folder), label=files.label)
+        return model_files(connect_host(HERE), str(folder), label=files.label)
 
 
 def _asked(words: str) -> bool:

@@ -26,7 +26,7 @@ def checks(json: opt.Json = False) -> None:
       specdoctor checks
       specdoctor checks --json
     """
-    from specdoctor.assembly import all_checks
+    from specdoctor.assembly.catalogue import all_checks
 
     found = all_checks()
     if json:
@@ -110,7 +110,7 @@ def check(
 
 def named_check(name: str) -> Check:
     """A check by name. Raises UsageError with the nearest name."""
-    from specdoctor.assembly import all_checks
+    from specdoctor.assembly.catalogue import all_checks
     from specdoctor.core.faults import unknown_word
 
     found = {check.name: check for check in all_checks()}

@@ -26,7 +26,7 @@ def _worlds() -> Iterable[str]:
 
 
 def _checks() -> Iterable[str]:
-    from specdoctor.assembly import all_checks
+    from specdoctor.assembly.catalogue import all_checks
 
     return (check.name for check in all_checks())
 
@@ -44,7 +44,7 @@ def _playbooks() -> Iterable[str]:
 
 
 def _runs() -> Iterable[str]:
-    from specdoctor.assembly import open_store
+    from specdoctor.assembly.stores import open_store
 
     return open_store().store.names()
 

@@ -117,12 +117,12 @@ def _outcome(code: int, run_id: str) -> int:
     """0 when there is a verdict and the server is as it was."""
     if code in (EXIT_APPROVAL, EXIT_INTERRUPTED, EXIT_BUG):
         return code
-    from specdoctor import assembly
+    from specdoctor.assembly.stores import close_store, open_store
     from specdoctor.core.ledger import fold
 
-    store = assembly.open_store()
+    store = open_store()
     try:
         ledger = fold(store.events(run_id))
     finally:
-        assembly.close_store(store)
+        close_store(store)
     return EXIT_OK if ledger.verdict is not None and ledger.restored is not False else code

@@ -48,7 +48,7 @@ def pages() -> dict[str, Callable[[], str]]:
         return commands_page(app, program="specdoctor")
 
     def checks() -> str:
-        from specdoctor.assembly import all_checks
+        from specdoctor.assembly.catalogue import all_checks
 
         return checks_page(all_checks())
 
@@ -58,7 +58,7 @@ def pages() -> dict[str, Callable[[], str]]:
         return keepers_page(ROWS)
 
     def rules() -> str:
-        from specdoctor.assembly import all_checks
+        from specdoctor.assembly.catalogue import all_checks
         from specdoctor.cli.docs_rules import rules_page
 
         return rules_page(all_checks())

@@ -39,7 +39,7 @@ def doctor(
       specdoctor doctor ssh://gpu-7
       specdoctor doctor eagle-a --json
     """
-    from specdoctor import assembly
+    from specdoctor.assembly.judging import preflight
     from specdoctor.cli.looking import look
 
     with look(
@@ -54,7 +54,7 @@ def doctor(
         sudo=sudo,
         interpreter=interpreter,
     ) as seen:
-        found, servers = assembly.preflight(
+        found, servers = preflight(
             seen.facts, engine=seen.named.engine, port=seen.named.server_port, meant=seen.named.launch
         )
     if json:

@@ -92,7 +92,7 @@ def export(
       specdoctor drafter export --model /models/base --prompts p.txt \\
         --out s.safetensors --print > export.py
     """
-    from specdoctor import assembly
+    from specdoctor.assembly.programs import export_program, export_states
     from specdoctor.cli.places import hosts, place_of
     from specdoctor.operations.exporting import ExportOrder
 
@@ -111,7 +111,7 @@ def export(
         trust_remote_code=trust_remote_code,
     )
     if print_program:
-        print_product(assembly.export_program(order), end="")
+        print_product(export_program(order), end="")
         return
     if allow not in ("load", "restart"):
         raise ApprovalNeeded(_asked(order), next_step="allow it with --allow load, or run it by hand: --print")
@@ -119,7 +119,7 @@ def export(
         targets_file=targets, accept_new=accept_new_host_key, ssh_config=ssh_config, ssh_transport=ssh
     ) as reachable:
         host, _ = reachable.place(model)
-        done = assembly.export_states(host, python, order, on_line=_told)
+        done = export_states(host, python, order, on_line=_told)
     if json:
         print_json({"schema": "specdoctor.drafter-export/1", **done.model_dump(mode="json")})
     else:

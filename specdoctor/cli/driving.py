@@ -30,8 +30,8 @@ def drive(
     A changed server is put back on every way out, except when somebody interrupts that too; then it is said how to
     go on, through `tell` where the terminal is somebody else's.
     """
-    from specdoctor import assembly
     from specdoctor.app.run import Run as RunType
+    from specdoctor.assembly.stores import checkpoints_of
 
     words = interrupts(
         first=lambda: _first_words(run),
@@ -41,7 +41,7 @@ def drive(
     )
     try:
         with store.store.lock(run.id), words, hang_up_when_lost():
-            return _driven(run, assembly.checkpoints_of(store), take_up)
+            return _driven(run, checkpoints_of(store), take_up)
     except (KeyboardInterrupt, LeftAtOnce):
         return EXIT_INTERRUPTED
     finally:

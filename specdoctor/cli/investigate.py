@@ -171,7 +171,7 @@ def started(
     quiet: bool = False,
 ) -> tuple[int, str]:
     """A new run to its end; its exit code and id. `quiet`: its outcome is shown by the caller."""
-    from specdoctor import assembly
+    from specdoctor.assembly.stores import close_store, open_store
     from specdoctor.cli.settings import settings_of
     from specdoctor.cli.targets import Target, resolve
 
@@ -180,7 +180,7 @@ def started(
     say(f"specdoctor: reading {facts}" if facts else f"specdoctor: logging in to {target.transport}")
     settings = settings_of(target, given)
     operations = operations_for(target.transport, settings, accept_new=accept_new)
-    store = assembly.open_store()
+    store = open_store()
     try:
         code, run_id = to_its_end(store, operations, settings, session=possible(plain=given.get("plain", False)))
         if not quiet:
@@ -188,35 +188,36 @@ def started(
         return code, run_id
     finally:
         operations.close()
-        assembly.close_store(store)
+        close_store(store)
 
 
 def to_its_end(
     store: MirroredStore, operations: Operations, settings: RunSettings, *, session: bool = False
 ) -> tuple[int, str]:
     """A fresh run, driven to its end; its exit code and id. `session`: a person types commands meanwhile."""
-    from specdoctor import assembly
+    from specdoctor.assembly.connections import who_asks
+    from specdoctor.assembly.runs import approver_for, new_run, onlooker_for
     from specdoctor.cli.driving import drive
     from specdoctor.cli.session.opening import opened
 
     if session:
-        with opened(store, who=assembly.who_asks()) as screen:
-            run = assembly.new_run(
+        with opened(store, who=who_asks()) as screen:
+            run = new_run(
                 store=store,
                 operations=operations,
                 settings=settings,
                 onlooker=screen,
-                approver=assembly.approver_for(terminal=False),
+                approver=approver_for(terminal=False),
                 desk=screen.desk,
             )
             return drive(run, store, tell=screen.interrupted), run.id
     live = on_terminal()
-    run = assembly.new_run(
+    run = new_run(
         store=store,
         operations=operations,
         settings=settings,
-        onlooker=assembly.onlooker_for(live=live),
-        approver=assembly.approver_for(terminal=live),
+        onlooker=onlooker_for(live=live),
+        approver=approver_for(terminal=live),
     )
     return drive(run, store), run.id
 
@@ -225,12 +226,12 @@ def resumed(
     wanted: str, *, target: str | None, given: dict[str, Any], accept_new: bool, as_json: bool
 ) -> tuple[int, str]:
     """A stored run to its end; its exit code and id."""
-    from specdoctor import assembly
+    from specdoctor.assembly.stores import close_store, open_store, stored_start
 
-    store = assembly.open_store()
+    store = open_store()
     try:
         run_id = store.store.find(wanted)
-        first = assembly.stored_start(store, run_id)
+        first = stored_start(store, run_id)
         place = target or first.target
         say(f"specdoctor: going on with run {run_id} on {place}")
         settings = first.settings
@@ -245,13 +246,14 @@ def resumed(
         show_outcome(store, run_id, as_json=as_json)
         return code, run_id
     finally:
-        assembly.close_store(store)
+        close_store(store)
 
 
 def _taken_up(store: MirroredStore, operations: Operations, run_id: str, given: dict[str, Any]) -> int:
     """A stored run, driven to its end; its exit code."""
-    from specdoctor import assembly
     from specdoctor.app.investigation import resume
+    from specdoctor.assembly.connections import who_asks
+    from specdoctor.assembly.runs import approver_for, onlooker_for, resumed_run
     from specdoctor.cli.driving import drive
     from specdoctor.cli.session.opening import opened
     from specdoctor.core.model import Risk
@@ -259,36 +261,36 @@ def _taken_up(store: MirroredStore, operations: Operations, run_id: str, given: 
     allow = Risk[given["allow"].upper()] if given.get("allow") else None
     budgets = {"max_restarts": given.get("max_restarts"), "max_minutes": given.get("max_minutes")}
     if possible(plain=given.get("plain", False)):
-        with opened(store, who=assembly.who_asks(), history=list(store.events(run_id))) as screen:
-            run = assembly.resumed_run(
+        with opened(store, who=who_asks(), history=list(store.events(run_id))) as screen:
+            run = resumed_run(
                 run_id,
                 store=store,
                 operations=operations,
                 onlooker=screen,
-                approver=assembly.approver_for(terminal=False),
+                approver=approver_for(terminal=False),
                 desk=screen.desk,
             )
             take_up = partial(resume, run, allow=allow, **budgets)
             return drive(run, store, take_up=take_up, tell=screen.interrupted)
     live = on_terminal()
-    run = assembly.resumed_run(
+    run = resumed_run(
         run_id,
         store=store,
         operations=operations,
-        onlooker=assembly.onlooker_for(live=live),
-        approver=assembly.approver_for(terminal=live),
+        onlooker=onlooker_for(live=live),
+        approver=approver_for(terminal=live),
     )
     return drive(run, store, take_up=partial(resume, run, allow=allow, **budgets))
 
 
 def operations_for(transport: str, settings: RunSettings, *, accept_new: bool) -> Operations:
     """The way to a target as the settings say. Raises UsageError and the subclasses of TargetError."""
-    from specdoctor import assembly
+    from specdoctor.assembly.connections import connect_operations, facts_operations
     from specdoctor.cli.passphrase import ask_passphrase
 
     if settings.facts_file:
-        return assembly.facts_operations(Path(settings.facts_file))
-    return assembly.connect_operations(
+        return facts_operations(Path(settings.facts_file))
+    return connect_operations(
         transport,
         ssh_config=Path(settings.ssh_config) if settings.ssh_config else None,
         ssh_transport=settings.ssh_transport,

@@ -32,9 +32,9 @@ class Look:
 
     def scene(self) -> Scene:
         """The server under study. Raises TargetError when there is none, or several and no port chooses."""
-        from specdoctor import assembly
+        from specdoctor.assembly.judging import scene_of
 
-        return assembly.scene_of(self.facts, target=self.target, port=self.named.server_port, engine=self.named.engine)
+        return scene_of(self.facts, target=self.target, port=self.named.server_port, engine=self.named.engine)
 
 
 @contextmanager
@@ -52,7 +52,7 @@ def look(
     interpreter: str | None,
 ) -> Iterator[Look]:
     """Log in and take one snapshot; the connection stays open inside."""
-    from specdoctor import assembly
+    from specdoctor.assembly.connections import connect_operations
     from specdoctor.cli.passphrase import ask_passphrase
     from specdoctor.cli.targets import resolve
     from specdoctor.core.operations import SnapshotRequest
@@ -68,7 +68,7 @@ def look(
     }
     target = target.model_copy(update={k: v for k, v in over.items() if v is not None})
     say(f"specdoctor: logging in to {target.transport}")
-    operations = assembly.connect_operations(
+    operations = connect_operations(
         target.transport,
         ssh_config=Path(target.ssh_config) if target.ssh_config else None,
         ssh_transport=target.ssh_transport or "auto",

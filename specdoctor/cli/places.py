@@ -73,10 +73,10 @@ class Hosts:
 
     def files(self, text: str) -> ModelFiles:
         """The folder that a user wrote. Raises UsageError, CheckpointError, and what connecting raises."""
-        from specdoctor import assembly
+        from specdoctor.assembly.judging import model_files
 
         place = place_of(text)
-        return assembly.model_files(self._host(place.host), place.path, label=place.label)
+        return model_files(self._host(place.host), place.path, label=place.label)
 
     def place(self, text: str) -> tuple[Host, Place]:
         """The host of a folder that a user wrote, and the folder. Raises UsageError, and what connecting raises."""
@@ -96,16 +96,16 @@ class Hosts:
     def _host(self, name: str) -> Host:
         if name in self._open:
             return self._open[name]
-        from specdoctor import assembly
+        from specdoctor.assembly.connections import connect_host
         from specdoctor.cli.output import on_terminal, say
         from specdoctor.cli.passphrase import ask_passphrase
 
         if name == HERE:
-            host = assembly.connect_host(HERE)
+            host = connect_host(HERE)
         else:
             address, config, transport = self._address(name)
             say(f"specdoctor: logging in to {address}")
-            host = assembly.connect_host(
+            host = connect_host(
                 address,
                 ssh_config=config,
                 ssh_transport=transport,

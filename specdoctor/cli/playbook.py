@@ -36,13 +36,13 @@ def from_run(
       specdoctor playbook from 7f3c -o mine.yaml
       specdoctor replay mine.yaml --target eagle-b
     """
-    from specdoctor import assembly
+    from specdoctor.assembly.judging import recorded_run
     from specdoctor.cli.review import history_of
     from specdoctor.planners.playbook_text import playbook_text
     from specdoctor.planners.playbook_writing import playbook_of
 
     history, artefact = history_of(run)
-    text = playbook_text(playbook_of(*assembly.recorded_run(history, artefact)))
+    text = playbook_text(playbook_of(*recorded_run(history, artefact)))
     if output is None:
         print_product(text, end="")
         return
@@ -71,13 +71,13 @@ def check(
       specdoctor playbook check mine.yaml
       specdoctor playbook check playbooks/*.yaml
     """
-    from specdoctor import assembly
+    from specdoctor.assembly.planning import playbook_at
     from specdoctor.cli.playbook_files import playbook_path
 
     sound, faulty = [], []
     for name in files:
         try:
-            book = assembly.playbook_at(playbook_path(name))
+            book = playbook_at(playbook_path(name))
         except UsageError as error:
             faulty.append(error)
         else:

@@ -64,11 +64,11 @@ def probe(
 
 
 def _print_program(target: str | None, server_port: int | None, logs: list[str]) -> None:
-    from specdoctor import assembly
+    from specdoctor.assembly.programs import probe_program
 
     if target is not None:
         raise UsageError(
             "--print runs nothing, so it takes no target",
             next_step=f"specdoctor probe --print | ssh {target.removeprefix('ssh://')} python3 - > facts.json",
         )
-    print_product(assembly.probe_program(ports=(server_port,) if server_port else (), logs=tuple(logs)), end="")
+    print_product(probe_program(ports=(server_port,) if server_port else (), logs=tuple(logs)), end="")

@@ -98,14 +98,14 @@ def replay(
       specdoctor replay eagle3-slower-than-baseline --target eagle-a
       specdoctor replay playbooks/mine.yaml --target eagle-a --junit replay.xml
     """
-    from specdoctor import assembly
+    from specdoctor.assembly.planning import playbook_at
     from specdoctor.cli.playbook_files import playbook_path
 
     asking = _asking(planner, model, max_tokens, max_cost, targets)
     path = playbook_path(playbook)
     if junit is not None and not junit.absolute().parent.is_dir():
         raise UsageError(f"there is no folder {junit.absolute().parent}", next_step="make it, or name another file")
-    book = assembly.playbook_at(path)
+    book = playbook_at(path)
     tier = allow or book.allow
     say(f"specdoctor: {path.stem}, {len(book.steps)} steps; it may {_may(tier)}")
     if _RANK[tier] < _RANK[book.allow]:
@@ -167,14 +167,15 @@ def _carried_out(
 
 def _tell(book: Playbook, path: Path, run_id: str, code: int, *, as_json: bool, junit: Path | None) -> None:
     """Print what came of the expectations and what differs; `code` is the run's, which judged them at its end."""
-    from specdoctor import assembly
+    from specdoctor.assembly.judging import recorded_run
+    from specdoctor.assembly.stores import close_store, open_store
     from specdoctor.cli.investigate import point_at, verdict_of
     from specdoctor.planners.expectations import outcomes
     from specdoctor.render.json_run import run_json
 
-    store = assembly.open_store()
+    store = open_store()
     try:
-        briefing, now = assembly.recorded_run(list(store.events(run_id)), lambda name: store.artefact(run_id, name))
+        briefing, now = recorded_run(list(store.events(run_id)), lambda name: store.artefact(run_id, name))
         ledger, found = briefing.ledger, outcomes(book, briefing.ledger)
         differs = _differs(book, ledger, now)
         if as_json:
@@ -197,7 +198,7 @@ def _tell(book: Playbook, path: Path, run_id: str, code: int, *, as_json: bool, 
             _write_junit(junit, book, path, ledger, found, code, said=differs.text if differs is not None else "")
         point_at(store, ledger)
     finally:
-        assembly.close_store(store)
+        close_store(store)
 
 
 class _Differs(NamedTuple):

@@ -72,21 +72,21 @@ def history_of(run: str) -> tuple[list[Event], Callable[[str], bytes]]:
                 next_step="give the folder of a transcript, or the id of a run (specdoctor runs lists them)",
             )
         return history, lambda name: read_artefact(folder, name)
-    from specdoctor import assembly
+    from specdoctor.assembly.stores import open_store
 
-    store = assembly.open_store()
+    store = open_store()
     run_id = store.store.find(run)
     return list(store.events(run_id)), lambda name: store.artefact(run_id, name)
 
 
 def _at_work(run: str, history: list[Event]) -> bool:
     """Whether a process of this machine drives a run of the database now; of a transcript that may not be known."""
-    from specdoctor import assembly
+    from specdoctor.assembly.stores import open_store
     from specdoctor.core.events import RunStarted
 
     if is_there(Path(run)) or not isinstance(history[0], RunStarted):
         return False
-    return assembly.open_store().store.driven(history[0].run)
+    return open_store().store.driven(history[0].run)
 
 
 def runs(json: opt.Json = False) -> None:
@@ -97,10 +97,10 @@ def runs(json: opt.Json = False) -> None:
       specdoctor runs
       specdoctor runs --json
     """
-    from specdoctor import assembly
+    from specdoctor.assembly.stores import open_store
     from specdoctor.render.tables import RUN_ROW_KINDS, run_row, runs_table
 
-    store = assembly.open_store()
+    store = open_store()
     rows, unreadable = [], {}
     for name in store.store.names():
         try:

@@ -124,7 +124,7 @@ def checked_engine(wanted: str | None) -> str | None:
     """An engine that has an adapter. Raises UsageError."""
     if wanted is None:
         return None
-    from specdoctor.assembly import all_engines
+    from specdoctor.assembly.catalogue import all_engines
 
     known = [engine.name for engine in all_engines()]
     if wanted not in known:

@@ -183,14 +183,14 @@ def _custody(
     interpreter: str | None,
 ) -> Iterator[Custody]:
     """Log in to a target, to look after what was left there."""
-    from specdoctor import assembly
+    from specdoctor.assembly.connections import connect_custody
     from specdoctor.cli.passphrase import ask_passphrase
     from specdoctor.cli.targets import resolve
 
     target = resolve(wanted, targets_file)
     say(f"specdoctor: logging in to {target.transport}")
     config = ssh_config or (Path(target.ssh_config) if target.ssh_config else None)
-    custody = assembly.connect_custody(
+    custody = connect_custody(
         target.transport,
         ssh_config=config,
         ssh_transport=ssh_transport or target.ssh_transport or "auto",

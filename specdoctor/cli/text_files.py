@@ -68,7 +68,7 @@ def chunks_of(file: IO[bytes]) -> Iterator[bytes]:
 
 def text_of(chunks: Iterable[bytes]) -> GivenText:
     """The text in pieces of a file, unpacked where it is gzip. Raises NotText."""
-    from specdoctor.assembly import decode_columns
+    from specdoctor.assembly.judging import decode_columns
 
     feed = iter(chunks)
     first = next((chunk for chunk in feed if chunk), b"")

@@ -39,16 +39,14 @@ def triage(
       specdoctor triage report.tar.gz
       kubectl logs pod | specdoctor triage -
     """
-    from specdoctor import assembly
+    from specdoctor.assembly.judging import triaged
     from specdoctor.cli.given_files import read_given
     from specdoctor.core.model import Verdict
     from specdoctor.core.redact import redact_typed
     from specdoctor.render.triage import triage_lines
 
     given = read_given(paths)
-    document = assembly.triaged(
-        given.texts, symptom=redact_typed(symptom or ""), problems=given.problems, wholes=given.wholes
-    )
+    document = triaged(given.texts, symptom=redact_typed(symptom or ""), problems=given.problems, wholes=given.wholes)
     shown = document.model_dump(mode="json", by_alias=True)
     if json:
         print_json(shown)

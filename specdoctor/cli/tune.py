@@ -121,7 +121,8 @@ def _tuned(
     fresh: bool,
     as_json: bool,
 ) -> int:
-    from specdoctor import assembly
+    from specdoctor.assembly.stores import close_store, open_store
+    from specdoctor.assembly.tuned import tune_outcome
     from specdoctor.cli.investigate import operations_for, to_its_end
     from specdoctor.cli.settings import settings_of
     from specdoctor.cli.targets import resolve
@@ -130,7 +131,7 @@ def _tuned(
     say(f"specdoctor: logging in to {target.transport}")
     settings = settings_of(target, given)
     operations = operations_for(target.transport, settings, accept_new=accept_new)
-    store = assembly.open_store()
+    store = open_store()
     try:
         earlier = None if fresh else _earlier(store, operations, settings)
         if earlier is not None:
@@ -138,19 +139,19 @@ def _tuned(
             _show(earlier, as_json=as_json)
             return EXIT_OK
         code, run_id = to_its_end(store, operations, settings)
-        found = assembly.tune_outcome(store, run_id)
+        found = tune_outcome(store, run_id)
         _show(found, as_json=as_json)
         _point_at(store, run_id)
         return code
     finally:
         operations.close()
-        assembly.close_store(store)
+        close_store(store)
 
 
 def _earlier(store: MirroredStore, operations: Operations, settings: RunSettings) -> TuneOutcome | None:
-    from specdoctor import assembly
+    from specdoctor.assembly.tuned import earlier_tune
 
-    return assembly.earlier_tune(store, operations, settings)
+    return earlier_tune(store, operations, settings)
 
 
 def _show(found: TuneOutcome, *, as_json: bool) -> None:

@@ -119,10 +119,10 @@ def wiring(
       specdoctor wiring --draft ./head --target ./model --engine sglang \\
         --write-fix ./corrected
     """
-    from specdoctor import assembly
     from specdoctor.app.installed_engine import choice_of, doubt_of, own_rule
     from specdoctor.app.wiring import as_json
     from specdoctor.app.wiring_fix import write_fix as fixed
+    from specdoctor.assembly import judging
     from specdoctor.cli.places import hosts
     from specdoctor.core.model import Verdict
     from specdoctor.drafter.records.table import LARGEST_BYTES
@@ -143,7 +143,7 @@ def wiring(
         if installed is not None:
             choice, source, doubt = choice_of(installed) or choice, own_rule(installed), doubt_of(installed)
         drafter = reachable.files(draft)
-        document = assembly.wiring(
+        document = judging.wiring(
             drafter,
             reachable.files(target),
             training=record,
@@ -168,8 +168,8 @@ def _installed(reachable: Hosts, target: str, version: str | None, python: str |
 
     Raises TargetError and UsageError where a Python was named and that has none.
     """
-    from specdoctor import assembly
     from specdoctor.app.installed_engine import install_meant
+    from specdoctor.assembly.programs import installed_engines
     from specdoctor.cli.output import say
     from specdoctor.cli.places import HERE
     from specdoctor.core.errors import TargetError
@@ -178,7 +178,7 @@ def _installed(reachable: Hosts, target: str, version: str | None, python: str |
     if python is None and place.host == HERE:
         return None
     try:
-        meant = install_meant(assembly.installed_engines(host, place.path, python=python), version)
+        meant = install_meant(installed_engines(host, place.path, python=python), version)
     except TargetError:
         if python is not None:
             raise

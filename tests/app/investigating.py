@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from specdoctor.app.investigation import investigate, start
 from specdoctor.app.run import Run
-from specdoctor.assembly import all_checks, all_engines
+from specdoctor.assembly.catalogue import all_checks, all_engines
 from specdoctor.core.events import Event, RunSettings, RunStarted
 from specdoctor.core.ledger import Ledger
 from specdoctor.core.model import Risk

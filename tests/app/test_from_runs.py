@@ -11,7 +11,8 @@ import pytest
 from specdoctor.analysis.divergence import Divergence, diverged
 from specdoctor.app.investigation import investigate, start
 from specdoctor.app.run import Run
-from specdoctor.assembly import playbook_at, recorded_run
+from specdoctor.assembly.judging import recorded_run
+from specdoctor.assembly.planning import playbook_at
 from specdoctor.core.errors import UsageError
 from specdoctor.core.events import RunSettings
 from specdoctor.core.model import Risk

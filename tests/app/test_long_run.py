@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from specdoctor.app.investigation import resume
-from specdoctor.assembly import open_store
+from specdoctor.assembly.stores import open_store
 from specdoctor.core import events as ev
 from specdoctor.core import person_events as pe
 from specdoctor.core.hypothesis import Hypothesis

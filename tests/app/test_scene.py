@@ -7,7 +7,8 @@ import pytest
 from specdoctor.app.investigation import investigate, start
 from specdoctor.app.preflight import server_findings
 from specdoctor.app.scene import scene_of
-from specdoctor.assembly import all_engines, preflight
+from specdoctor.assembly.catalogue import all_engines
+from specdoctor.assembly.judging import preflight
 from specdoctor.core.errors import EXIT_OUTSIDE, TargetError
 from specdoctor.core.events import RunSettings
 from specdoctor.core.facts import Facts, LeaseFacts

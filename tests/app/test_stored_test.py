@@ -9,7 +9,7 @@ import pytest
 from specdoctor.app import stored_test as part
 from specdoctor.app.scene import scene_of
 from specdoctor.app.stored_test import stored_test
-from specdoctor.assembly import all_engines
+from specdoctor.assembly.catalogue import all_engines
 from specdoctor.core.operations import SnapshotRequest
 from specdoctor.core.ports import Scene
 from specdoctor.drafter.in_scene import TESTED, alone_as_trained

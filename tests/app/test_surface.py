@@ -9,7 +9,7 @@ import pytest
 from specdoctor.analysis.surface import Row
 from specdoctor.app.benching import BenchSettings, Load, Side
 from specdoctor.app.surface import OUTPUT, PLACE, SCHEMA, TEMPERATURE, conditions
-from specdoctor.assembly import all_engines
+from specdoctor.assembly.catalogue import all_engines
 from specdoctor.core.errors import TargetError, UsageError
 from specdoctor.core.measurement import BenchPlan, BenchRecord
 from specdoctor.core.operations import OnProgress, SnapshotRequest

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from specdoctor.assembly import triaged
+from specdoctor.assembly.judging import triaged
 
 TABLE = {"t.csv": "mode,throughput (tok/s)\nbaseline,150\neagle3,200\n"}
 LAUNCH = "python -m sglang.launch_server --model-path m/x --speculative-algorithm EAGLE3 --speculative-num-steps 3\n"

@@ -6,9 +6,10 @@ import json
 
 import pytest
 
-from specdoctor import assembly
 from specdoctor.app.triage import TriageDocument
 from specdoctor.app.triage_servers import mark_of, servers_of
+from specdoctor.assembly import judging
+from specdoctor.assembly.catalogue import all_engines
 from specdoctor.readers.every import material_of
 from specdoctor.readers.pieces import pieces_of
 
@@ -38,7 +39,7 @@ BASE_LOG = log((1, None, 5.0), (1, None, 120.0), (1, None, 120.0), (1, None, 120
 
 
 def triaged(files: dict[str, str]) -> TriageDocument:
-    return assembly.triaged(files, symptom="")
+    return judging.triaged(files, symptom="")
 
 
 def test_whether_it_pays_is_said_where_the_figures_say_it() -> None:
@@ -66,7 +67,7 @@ def test_the_server_that_speculates_is_judged_whatever_its_name() -> None:
     found = servers_of(
         files := {"a.log": BASE_LOG, "b.log": SPEC_LOG, "start_b.sh": LAUNCH, "start_a.sh": BASE},
         material_of(files),
-        assembly.all_engines(),
+        all_engines(),
     )
     assert found is not None
     assert found.view.log_path == "b.log"
@@ -76,14 +77,14 @@ def test_the_server_that_speculates_is_judged_whatever_its_name() -> None:
 
 def test_of_two_speculating_servers_the_one_that_is_not_the_other_is_judged() -> None:
     files = {"other_drafter_server.log": SPEC_LOG, "server.log": log((1, 1.0, 160.0), (1, 1.0, 160.0))}
-    found = servers_of(files, material_of(files), assembly.all_engines())
+    found = servers_of(files, material_of(files), all_engines())
     assert found is not None
     assert (found.view.log_path, len(found.others)) == ("server.log", 1)
 
 
 def test_launch_lines_without_a_log_are_others() -> None:
     files = {"server.log": SPEC_LOG, "launch.sh": f"# before\n{BASE}\n# now\n{LAUNCH}"}
-    found = servers_of(files, material_of(files), assembly.all_engines())
+    found = servers_of(files, material_of(files), all_engines())
     assert found is not None
     assert found.view.asked["speculative_num_steps"] == "3"
     assert [(other.log, other.asked_source.line if other.asked_source else 0) for other in found.others] == [(None, 2)]
@@ -193,7 +194,7 @@ def test_the_identity_is_written_out_and_two_ways_to_a_figure_are_compared() -> 
 
 def test_a_shared_launch_file_gives_each_log_its_own_command() -> None:
     files = {"server.log": SPEC_LOG, "baseline.log": BASE_LOG, "launch.sh": f"# base\n{BASE}\n# spec\n{LAUNCH}"}
-    found = servers_of(files, material_of(files), assembly.all_engines())
+    found = servers_of(files, material_of(files), all_engines())
     assert found is not None
     assert found.view.asked["speculative_num_steps"] == "3"
     (other,) = found.others
@@ -213,7 +214,7 @@ def test_the_line_to_try_undoes_the_first_fault_that_a_flag_undoes() -> None:
 
 
 def test_what_was_not_read_is_named() -> None:
-    document = assembly.triaged({"server.log": SPEC_LOG}, symptom="", problems={"core.1": "is no text"})
+    document = triaged({"server.log": SPEC_LOG}, symptom="", problems={"core.1": "is no text"})
     assert document.unread == {"core.1": "is no text"}
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from specdoctor.assembly import triaged
+from specdoctor.assembly.judging import triaged
 
 NOTE = "the card reports errors with token=tops3cretkey42 xid 79 password=hunter2secret, api_key: abcd1234efgh5678"
 LAUNCH = "python3 -m sglang.launch_server --model-path /m --api-key plain0ldkey --speculative-num-steps 3\n"

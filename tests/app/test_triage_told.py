@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from specdoctor import assembly
 from specdoctor.analysis.symptom import claims_of
 from specdoctor.app.triage import TriageDocument
+from specdoctor.assembly import judging
 
 LAUNCH = (
     "python3 -m sglang.launch_server --model-path /m/big --speculative-algorithm EAGLE3 "
@@ -17,7 +17,7 @@ NOTE = "Hello,\n\nwe got 56 tok/s, baseline 90.\nThe acceptance length is about 
 
 
 def triaged(files: dict[str, str], symptom: str = "") -> TriageDocument:
-    return assembly.triaged(files, symptom=symptom)
+    return judging.triaged(files, symptom=symptom)
 
 
 def test_a_note_is_told_with_its_place_and_is_no_fact() -> None:

@@ -13,7 +13,7 @@ from specdoctor.analysis.launches import measured_launches
 from specdoctor.app.investigation import investigate, start
 from specdoctor.app.run import Run
 from specdoctor.app.tune_outcome import TuneOutcome, earlier_outcome, outcome_of
-from specdoctor.assembly import all_engines
+from specdoctor.assembly.catalogue import all_engines
 from specdoctor.cli.main import app
 from specdoctor.cli.tune import _numbers
 from specdoctor.core.errors import UsageError

@@ -10,7 +10,7 @@ import pytest
 from specdoctor.app.investigation import investigate, resume, start
 from specdoctor.app.run import Run
 from specdoctor.app.tune_outcome import earlier_outcome, outcome_of
-from specdoctor.assembly import all_engines
+from specdoctor.assembly.catalogue import all_engines
 from specdoctor.core.errors import StoreError
 from specdoctor.core.events import Event, RunStarted
 from specdoctor.core.facts import Facts, LeaseFacts

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from ruamel.yaml import YAML
 
-from specdoctor.assembly import all_checks
+from specdoctor.assembly.catalogue import all_checks
 from specdoctor.core.facts import Facts
 from specdoctor.core.hypothesis import Observation
 from specdoctor.core.ports import Check, Scene

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from specdoctor.assembly import all_checks
+from specdoctor.assembly.catalogue import all_checks
 from specdoctor.cli.docs_rules import ON_ONE_REPORT, rules_page
 from specdoctor.knowledge.table import CAUSES
 

@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from specdoctor import assembly
 from specdoctor.app.run import Run
+from specdoctor.assembly.runs import new_run, resumed_run
+from specdoctor.assembly.stores import close_store, open_store, stored_start
 from specdoctor.cli.driving import drive
 from specdoctor.cli.lasting import Lasting
 from specdoctor.core.errors import EXIT_INTERRUPTED, StoreError
@@ -51,15 +52,15 @@ class AfterRestart(RulePlanner):
 
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[MirroredStore]:
-    opened = assembly.open_store(database=tmp_path / "runs.db", transcripts=tmp_path / "transcripts")
+    opened = open_store(database=tmp_path / "runs.db", transcripts=tmp_path / "transcripts")
     yield opened
-    assembly.close_store(opened)
+    close_store(opened)
 
 
 def run_on(world: str, store: MirroredStore, *, then: str = "") -> Run:
     host = SimulatedHost(World.from_yaml(world), seed=1)
     settings = RunSettings(symptom=World.from_yaml(world).ask.symptom, allow=Risk.RESTART)
-    run = assembly.new_run(
+    run = new_run(
         store=store,
         operations=host,
         settings=settings,
@@ -126,7 +127,7 @@ def test_a_run_is_driven_once_at_a_time(store: MirroredStore) -> None:
 
 def test_a_new_run_writes_its_settings_first(store: MirroredStore) -> None:
     host = SimulatedHost(World.from_yaml("healthy"), seed=1)
-    run = assembly.new_run(
+    run = new_run(
         store=store,
         operations=host,
         settings=RunSettings(symptom="slow"),
@@ -134,9 +135,7 @@ def test_a_new_run_writes_its_settings_first(store: MirroredStore) -> None:
         approver=Scripted(),
         clock=host.clock,
     )
-    assert assembly.stored_start(store, run.id).settings.symptom == "slow"
-    again = assembly.resumed_run(
-        run.id, store=store, operations=host, onlooker=Silent(), approver=Scripted(), clock=host.clock
-    )
+    assert stored_start(store, run.id).settings.symptom == "slow"
+    again = resumed_run(run.id, store=store, operations=host, onlooker=Silent(), approver=Scripted(), clock=host.clock)
     assert again.id == run.id
     assert again.ledger.started is None

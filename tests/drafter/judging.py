@@ -6,7 +6,7 @@ from pathlib import Path
 
 from specdoctor.app.model_files import ModelFiles
 from specdoctor.app.wiring import WiringDocument, judge_wiring
-from specdoctor.assembly import all_drafter_checks
+from specdoctor.assembly.catalogue import all_drafter_checks
 from specdoctor.drafter.comparison import EngineChoice
 from specdoctor.transports.local import LocalHost
 

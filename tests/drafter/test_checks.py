@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from specdoctor.assembly import all_drafter_checks
+from specdoctor.assembly.catalogue import all_drafter_checks
 from specdoctor.core.model import Verdict
 from specdoctor.drafter.comparison import EngineChoice
 from tests.drafter.folders import (

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from specdoctor.app.checkpoint_reading import read_drafter, read_target
 from specdoctor.app.model_files import LISTING, ModelFiles
 from specdoctor.app.wiring import document, pair_of
-from specdoctor.assembly import all_drafter_checks
+from specdoctor.assembly.catalogue import all_drafter_checks
 from specdoctor.core.errors import CheckpointError, UsageError
 from specdoctor.drafter.checkpoint import Checkpoint
 from specdoctor.drafter.comparison import EngineChoice

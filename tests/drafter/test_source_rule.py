@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from specdoctor.app.wiring import judge_wiring
-from specdoctor.assembly import all_drafter_checks
+from specdoctor.assembly.catalogue import all_drafter_checks
 from specdoctor.core.errors import CheckpointError
 from specdoctor.core.model import Verdict
 from specdoctor.drafter.comparison import EngineChoice

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from specdoctor.assembly import all_checks
+from specdoctor.assembly.catalogue import all_checks
 from specdoctor.lab.boot import boot
 from specdoctor.lab.host import PracticeHost
 from tests.e2e.client import Client

@@ -8,7 +8,7 @@ import shlex
 
 import pytest
 
-from specdoctor.assembly import all_engines
+from specdoctor.assembly.catalogue import all_engines
 from specdoctor.core.engine import Engine
 from specdoctor.core.errors import EngineError
 from specdoctor.core.facts import Facts, ProcessFacts

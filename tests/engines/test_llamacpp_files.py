@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from specdoctor.assembly import all_checks
+from specdoctor.assembly.catalogue import all_checks
 from specdoctor.core.facts import Facts
 from specdoctor.core.ports import Scene
 from specdoctor.core.server import ServerView, Source, SpecSetting

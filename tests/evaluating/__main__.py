@@ -16,7 +16,7 @@ from typing import Literal
 
 from specdoctor.app.investigation import investigate, start
 from specdoctor.app.run import Run
-from specdoctor.assembly import all_checks
+from specdoctor.assembly.catalogue import all_checks
 from specdoctor.cli.asking import BASE_URL, asked_model, profiles_of
 from specdoctor.core.endpoint import Endpoint
 from specdoctor.core.errors import UsageError

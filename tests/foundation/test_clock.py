@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from specdoctor.assembly import WallClock
+from specdoctor.assembly.clock import WallClock
 
 
 def test_a_wall_clock_that_is_set_moves_nothing() -> None:

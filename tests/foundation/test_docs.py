@@ -156,7 +156,7 @@ def test_every_command_and_option_has_a_help_sentence() -> None:
 
 
 def test_every_check_has_a_summary_and_a_name_of_its_own() -> None:
-    from specdoctor.assembly import all_checks
+    from specdoctor.assembly.catalogue import all_checks
 
     checks = list(all_checks())
     assert checks

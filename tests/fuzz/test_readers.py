@@ -14,7 +14,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from specdoctor.assembly import all_engines, triaged
+from specdoctor.assembly.catalogue import all_engines
+from specdoctor.assembly.judging import triaged
 from specdoctor.core.engine import Engine
 from specdoctor.core.reader import Reader
 from specdoctor.readers.every import every_reader

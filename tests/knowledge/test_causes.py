@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from specdoctor.assembly import all_checks, all_drafter_checks
+from specdoctor.assembly.catalogue import all_checks, all_drafter_checks
 from specdoctor.cli.main import app
 from specdoctor.core.errors import UsageError
 from specdoctor.knowledge.table import CAUSES, GROUPS, cause_named

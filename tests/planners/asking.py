@@ -6,7 +6,7 @@ from typing import Literal
 
 from specdoctor.app.investigation import investigate, start
 from specdoctor.app.run import Run
-from specdoctor.assembly import all_checks
+from specdoctor.assembly.catalogue import all_checks
 from specdoctor.core.endpoint import Endpoint
 from specdoctor.core.model import Risk
 from specdoctor.lab.simulation import SimulatedHost

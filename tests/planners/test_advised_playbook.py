@@ -8,7 +8,8 @@ import pytest
 
 from specdoctor.app.investigation import investigate, start
 from specdoctor.app.run import Run
-from specdoctor.assembly import all_checks, playbook_at
+from specdoctor.assembly.catalogue import all_checks
+from specdoctor.assembly.planning import playbook_at
 from specdoctor.core.events import RunSettings
 from specdoctor.core.model import Risk
 from specdoctor.lab.simulation import SimulatedHost

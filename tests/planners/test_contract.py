@@ -10,7 +10,8 @@ import pytest
 
 from specdoctor.app.investigation import investigate, start
 from specdoctor.app.run import Run
-from specdoctor.assembly import all_checks, playbook_at
+from specdoctor.assembly.catalogue import all_checks
+from specdoctor.assembly.planning import playbook_at
 from specdoctor.core.events import ModelAsked, ProposalRefused, event_to_json
 from specdoctor.core.ledger import Ledger
 from specdoctor.core.model import Status

@@ -12,7 +12,7 @@ import pytest
 
 from specdoctor.app.investigation import investigate, start
 from specdoctor.app.run import Run
-from specdoctor.assembly import all_checks
+from specdoctor.assembly.catalogue import all_checks
 from specdoctor.core.facts import Facts
 from specdoctor.core.launch import LaunchOrder, LaunchOutcome
 from specdoctor.core.model import Risk, Status

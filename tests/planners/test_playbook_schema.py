@@ -189,7 +189,7 @@ def test_a_file_that_cannot_be_read_is_said(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("path", sorted(PLAYBOOKS.glob("*.yaml")), ids=lambda path: path.stem)
 def test_shipped_playbooks_have_no_fault(path: Path) -> None:
-    from specdoctor.assembly import all_checks
+    from specdoctor.assembly.catalogue import all_checks
 
     playbook = load_playbook(path, checks=[check.name for check in all_checks()])
     assert playbook.title == title_of(path)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from specdoctor.assembly import all_checks, all_engines
+from specdoctor.assembly.catalogue import all_checks, all_engines
 from specdoctor.core.facts import Facts, FileFacts, ProcessFacts
 from specdoctor.core.hypothesis import Observation
 from specdoctor.core.ports import Scene

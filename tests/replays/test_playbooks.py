@@ -11,7 +11,7 @@ from specdoctor.analysis.forecast import Forecast, forecast
 from specdoctor.analysis.launches import measured_launches
 from specdoctor.app.investigation import investigate, resume, start
 from specdoctor.app.run import Run
-from specdoctor.assembly import playbook_at
+from specdoctor.assembly.planning import playbook_at
 from specdoctor.core.events import RunSettings
 from specdoctor.core.model import Risk, Status
 from specdoctor.core.moves import Move

@@ -8,7 +8,7 @@ import pytest
 
 from specdoctor.app.investigation import investigate, start
 from specdoctor.app.run import Run
-from specdoctor.assembly import playbook_at
+from specdoctor.assembly.planning import playbook_at
 from specdoctor.core.errors import HostUnreachable
 from specdoctor.core.facts import Facts, LeaseFacts
 from specdoctor.core.operations import SnapshotRequest

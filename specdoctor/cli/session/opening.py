@@ -27,7 +27,7 @@ def possible(*, plain: bool) -> bool:
 @contextmanager
 def opened(store: MirroredStore, *, who: str, history: Sequence[Event] = ()) -> Iterator[Screen]:
     """A session on the terminal until the end of the block. `history`: what a run that is resumed has behind it."""
-    from specdoctor import assembly
+    from specdoctor.assembly.catalogue import all_checks
     from specdoctor.cli.driving import write_report
     from specdoctor.cli.session.aside import standard_error_aside
     from specdoctor.cli.session.screen import Screen
@@ -40,7 +40,7 @@ def opened(store: MirroredStore, *, who: str, history: Sequence[Event] = ()) -> 
     screen = Screen(
         stream=sys.stderr,
         who=who,
-        checks=[check.name for check in assembly.all_checks()],
+        checks=[check.name for check in all_checks()],
         history=history,
         typed_before=store.store.path.with_name(TYPED),
         report=report,
