@@ -43,6 +43,16 @@ def logged_row(view: ServerView) -> Row | None:
     )
 
 
+def acceptance_place(view: ServerView) -> Source | None:
+    """A line of the log that shows the accept length of its usual batch; None where no line does."""
+    windows = [w for w in _steady(view) if w.accept_length is not None]
+    if not windows or view.log is None:
+        return None
+    usual = Counter(w.running for w in windows).most_common(1)[0][0]
+    kept = [w for w in windows if w.running == usual]
+    return Source(where=view.log.where, line=kept[len(kept) // 2].shows_acceptance)
+
+
 def logged_table(scene: Scene) -> Table | None:
     """The server under study and the others beside it as rows of one table; None for fewer than two that measured."""
     rows = [row for view in (scene.view, *scene.others) if (row := logged_row(view)) is not None]

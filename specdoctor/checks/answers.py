@@ -89,7 +89,8 @@ def _edges(scene: Scene) -> tuple[str, tuple[Source, ...]] | None:
     spec = scene.view.spec or scene.view.asked_spec
     passes = [p for found in scene.material.iterations for p in found.passes if p.accept_length is not None]
     lengths: list[tuple[float, Source | int]] = [(p.accept_length or 0.0, p.source) for p in passes]
-    lengths = lengths or [(w.accept_length, w.line) for w in windows(scene.view) if w.accept_length is not None]
+    logged = [w for w in windows(scene.view) if w.accept_length is not None]
+    lengths = lengths or [(w.accept_length or 0.0, w.shows_acceptance) for w in logged]
     drafted = max((p.drafted_tokens or 0.0 for p in passes), default=0.0)
     most = (spec.draft_steps if spec is not None and spec.on else drafted) + 1
     least = [s for length, s in lengths if abs(length - 1) <= EDGE]
@@ -106,7 +107,7 @@ def _accept_length(scene: Scene) -> tuple[float | None, tuple[Source, ...]]:
     seen = [w for w in windows(scene.view) if w.accept_length is not None]
     if not seen:
         return scene.view.lifetime_accept_length, ()
-    place = Source(where=scene.view.log.where if scene.view.log else "", line=seen[0].line)
+    place = Source(where=scene.view.log.where if scene.view.log else "", line=seen[0].shows_acceptance)
     return sum(w.accept_length or 0.0 for w in seen) / len(seen), (place,)
 
 

@@ -36,6 +36,28 @@ RIVALS: tuple[tuple[str, str, str, Literal["load", "restart", "offline"]], ...] 
         "offline",
     ),
 )
+PLAIN = "STANDALONE"
+PLAIN_RIVALS: tuple[tuple[str, str, str, Literal["read", "load", "restart", "offline"]], ...] = (
+    (
+        "MIS-1",
+        "target and draft model are no pair: another tokenizer, vocabulary, or special tokens",
+        "compare vocabulary sizes and special token ids, and encode a few texts with both",
+        "read",
+    ),
+    (
+        "TRAIN-1",
+        "the target writes what the draft model does not under these prompts (template, system prompt, thinking mode)",
+        "accept length on the same questions with the template, bare, and with thinking on and off",
+        "load",
+    ),
+    (
+        "TRAIN-2",
+        "the draft model is too weak for this target: too small, of another generation, or the target was tuned later",
+        "one launch with another draft model of the target's own family (same prompts)",
+        "restart",
+    ),
+)
+"""A whole model that drafts was not trained for its target: it fits or it does not."""
 
 
 class DrafterTraining:
@@ -47,7 +69,7 @@ class DrafterTraining:
 
     name = "drafter-training"
     summary = "List what about the drafter's training could lower the accept length, with the test for each."
-    causes = ("TRAIN-1", "TRAIN-2", "TRAIN-3")
+    causes = ("TRAIN-1", "TRAIN-2", "TRAIN-3", "MIS-1")
 
     def judge(self, scene: Scene) -> tuple[Observation, ...]:
         view = scene.view
@@ -75,7 +97,7 @@ class DrafterTraining:
                 decides=test,
                 decided_by=tier,
             )
-            for cause, claim, test, tier in RIVALS
+            for cause, claim, test, tier in (PLAIN_RIVALS if view.spec.family == PLAIN else RIVALS)
         )
 
 

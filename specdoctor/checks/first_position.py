@@ -8,7 +8,7 @@ from statistics import stdev
 
 from specdoctor.analysis.acceptance import equal_rate
 from specdoctor.analysis.dumped_drafts import counts_by_position
-from specdoctor.analysis.logged_rows import logged_row
+from specdoctor.analysis.logged_rows import acceptance_place, logged_row
 from specdoctor.analysis.measured_rows import accept_length_of, arms
 from specdoctor.checks.reading import no_data, no_files, silent, windows
 from specdoctor.checks.saying import suspected
@@ -23,6 +23,8 @@ HEAD_FLOOR = 0.68
 is out of it."""
 PLAIN_FLOOR = 0.4
 """Plain draft models of one family stay above this in public figures, whatever the text (named heuristic)."""
+PLAIN_FIX = "a draft model of the target's own family and generation, or a head trained for this target"
+PLAIN_TEST = "one launch with another draft model of the target's own family (same prompts)"
 
 
 class FirstPosition:
@@ -50,27 +52,24 @@ class FirstPosition:
         said = f"first drafted tokens are accepted {rate:.0%} of the time ({how})"
         if rate >= floor:
             return silent(self.name, None, said, source)
-        claim = (
-            f"{said}, {floor:.0%} or more is usual: weak, or not fed what it was trained on; the figure "
-            f"does not say which"
-        )
+        either = "weak, or not fed what it was trained on" if head else "no pair with this target, or too weak for it"
+        claim = f"{said}, {floor:.0%} or more is usual: {either}; the figure does not say which"
         rivals = ("WIRE-1", "TRAIN-2") if head else ("MIS-1", "TRAIN-2")
-        return tuple(
-            suspected(self.name, cause, claim, source, about="accept_length").model_copy(update={"binds": True})
-            for cause in rivals
-        )
+        said_of = [suspected(self.name, cause, claim, source, about="accept_length") for cause in rivals]
+        plain = {} if head else {"TRAIN-2": {"fix": PLAIN_FIX, "decides": PLAIN_TEST}}
+        return tuple(o.model_copy(update={"binds": True, **plain.get(o.cause or "", {})}) for o in said_of)
 
 
 def _rate(scene: Scene, steps: int, topk: int) -> tuple[float, str, Source] | None:
     """As counted by position, else the equal rate that gives the accept length of a chain; two errors are
     allowed for.
     """
-    row = logged_row(scene.view)
+    row, seen = logged_row(scene.view), acceptance_place(scene.view)
     counted = counts_by_position(scene)
     if counted is not None and (drafts := counted[0].drafts):
         counts, place = counted
         share = counts.per_position[0]
-        place = row.source if row is not None and row.source.where == place.where else place
+        place = seen if seen is not None and seen.where == place.where else place
         return share + 2 * math.sqrt(share * (1 - share) / drafts), f"{drafts} drafts counted", place
     if row is not None:
         lengths = [w.accept_length for w in windows(scene.view) if w.accept_length is not None]
@@ -83,7 +82,8 @@ def _rate(scene: Scene, steps: int, topk: int) -> tuple[float, str, Source] | No
         return None
     rate = equal_rate(min(max(length + 2 * error, 1.0), steps + 1.0), steps)
     how = f"the equal rate that gives {length:.2f} tokens at {steps} draft tokens, two standard errors up"
-    return (rate, how, row.source) if rate is not None else None
+    place = seen if seen is not None and seen.where == row.source.where else row.source
+    return (rate, how, place) if rate is not None else None
 
 
 check = FirstPosition()

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import re
 
-from specdoctor.analysis.logged_rows import asked_differently, logged_row
+from specdoctor.analysis.logged_rows import acceptance_place, asked_differently, logged_row
 from specdoctor.checks.reading import no_data, no_files, silent
 from specdoctor.checks.saying import proved, suspected
 from specdoctor.core.hypothesis import Observation
-from specdoctor.core.material import Row
 from specdoctor.core.ports import Scene
 from specdoctor.core.server import ServerView, Source
 
@@ -51,16 +50,18 @@ class HandOver:
                 k for k, (given, _) in differ.items() if HANDED_OVER.search(k) and given not in ("", "1", "False")
             ]
             if handed:
-                return self._found(said, handed, differ, low, high, worse)
+                better = other if worse is scene.view else scene.view
+                shown = [p for view in (worse, better) if (p := acceptance_place(view)) is not None]
+                return self._found(said, handed, differ, shown, worse)
         return silent(self.name, "WIRE-5", "servers of the same drafter accept alike, or differ in other things")
 
     def _found(
-        self, said: str, handed: list[str], differ: dict[str, tuple[str, str]], low: Row, high: Row, worse: ServerView
+        self, said: str, handed: list[str], differ: dict[str, tuple[str, str]], shown: list[Source], worse: ServerView
     ) -> tuple[Observation, ...]:
         beside = [k for k in differ if k not in handed and k != "version"]
         place = worse.asked_source
         cited = (place.model_copy(update={"key": handed[0], "quote": ""}),) if place is not None else ()
-        sources: tuple[Source, ...] = (low.source, high.source, *cited)
+        sources: tuple[Source, ...] = (*shown, *cited)
         claim = f"{said}, with the same target, drafter and draft length: only the first has {', '.join(handed)}"
         if beside:
             claim += f" (it differs in {', '.join(beside[:4])} too)"

@@ -85,7 +85,7 @@ def _points(scene: Scene) -> list[_Point]:
             out.append(_Point(at=at, accept_length=length, source=row.source))
     if len({p.at for p in out}) < 2:
         out = [
-            _Point(at=w.tokens, accept_length=w.accept_length, source=log_source(scene.view, w.line, ""))
+            _Point(at=w.tokens, accept_length=w.accept_length, source=log_source(scene.view, w.shows_acceptance, ""))
             for w in windows(scene.view)
             if w.running == 1 and w.tokens and w.accept_length is not None
         ]

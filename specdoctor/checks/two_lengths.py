@@ -108,7 +108,7 @@ def _printed(view: ServerView) -> tuple[float, float, Source] | None:
         return None
     length = sum(w.accept_length or 0.0 for w in seen) / len(seen)
     rate = sum(w.accept_rate or 0.0 for w in seen) / len(seen)
-    return length, rate, Source(where=view.log.where, line=seen[0].line)
+    return length, rate, Source(where=view.log.where, line=seen[0].shows_acceptance)
 
 
 def _alike(one: Row, other: Row) -> bool:

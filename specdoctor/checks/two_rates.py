@@ -25,7 +25,7 @@ class TwoRates:
             return no_data(self.name, "MEAS-2", "the log prints no rate of acceptance")
         printed = sum(w.accept_rate or 0.0 for w in seen) / len(seen)
         strict = sum(w.strict_rate or 0.0 for w in seen) / len(seen)
-        place = log_source(scene.view, seen[0].line, "")
+        place = log_source(scene.view, seen[0].shows_acceptance, "")
         said = (
             f"the log prints {printed:.2f} (accept length / draft tokens), of the drafts alone "
             f"{strict:.2f} are accepted"

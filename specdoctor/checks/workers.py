@@ -42,7 +42,7 @@ class Workers:
         steps = {r: _mean([_step_ms(w) for w in ws]) for r, ws in ranks.items()}
         low, high = min(lengths, key=lambda r: lengths[r]), max(lengths, key=lambda r: lengths[r])
         slow = max(steps, key=lambda r: steps[r])
-        sources = (log_source(scene.view, ranks[low][0].line, ""), log_source(scene.view, ranks[high][0].line, ""))
+        sources = tuple(log_source(scene.view, ranks[rank][0].shows_acceptance, "") for rank in (low, high))
         said = (
             f"accept length {lengths[low]:.2f} ({low}) to {lengths[high]:.2f} ({high}) over {len(ranks)} workers, "
             f"cycles of {min(steps.values()):.0f} to {max(steps.values()):.0f} ms"

@@ -27,6 +27,7 @@ _FAMILIES = {
     "draft-dspark": "DSPARK",
     "Draft_Target": "STANDALONE",
     "DraftTarget": "STANDALONE",
+    "draft_model": "STANDALONE",
 }
 
 
@@ -55,7 +56,9 @@ class SpecSetting(Frozen):
             return None
         names = self.algorithm.split(",")
         name = next((n for n in names if n.startswith("draft-")), names[0])
-        return _FAMILIES.get(name, "NGRAM" if name.startswith(("ngram-", "prompt-")) else name.upper())
+        return _FAMILIES.get(name) or _FAMILIES.get(
+            name.lower(), "NGRAM" if name.startswith(("ngram-", "prompt-")) else name.upper()
+        )
 
     @property
     def label(self) -> str:
@@ -91,7 +94,8 @@ class DecodeWindow(Frozen):
     engine that mixes prefill into decode steps prints its share instead (`prompt_tok_s`).
     `accept_rate` is as printed; `strict_rate` excludes the bonus token whatever the version prints. `counts` are those
     of the interval, where printed: accept lengths of such windows are means over drafts, pooled by adding the counts.
-    `kv_usage` is the share of the KV cache in use, 0 to 1; `preemptions` those of the interval.
+    `kv_usage` is the share of the KV cache in use, 0 to 1; `preemptions` those of the interval. `acceptance_line` is
+    where acceptance stands, if not on `line`.
     """
 
     line: int
@@ -110,6 +114,12 @@ class DecodeWindow(Frozen):
     prompt_tok_s: float | None = None
     kv_usage: float | None = None
     preemptions: int | None = None
+    acceptance_line: int | None = None
+
+    @property
+    def shows_acceptance(self) -> int:
+        """The line to cite for the accept length."""
+        return self.acceptance_line or self.line
 
 
 class GraphCapture(Frozen):

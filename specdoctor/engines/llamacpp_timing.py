@@ -53,6 +53,7 @@ class _Request:
     rates: tuple[float, ...] = ()
     drafts: int | None = None
     has_drafts: bool = False
+    acceptance_line: int | None = None
 
 
 @dataclass
@@ -83,7 +84,7 @@ class TimingReader:
         if "eval time" in message:
             self._take_speed(message, line, at)
         elif "draft acceptance" in message:
-            self._take_acceptance(message)
+            self._take_acceptance(message, line)
         elif "acc per pos" in message:
             match = _PER_POSITION.search(message)
             request = self._last.get(self._slot)
@@ -125,12 +126,12 @@ class TimingReader:
         self.requests.append(request)
         self._last[self._slot] = request
 
-    def _take_acceptance(self, message: str) -> None:
+    def _take_acceptance(self, message: str, line: int) -> None:
         match = _ACCEPTANCE.search(message)
         request = self._last.get(self._slot)
         if match is None or request is None:
             return
-        request.has_drafts = True
+        request.has_drafts, request.acceptance_line = True, line
         request.accepted, request.drafted = int(match["a"]), int(match["g"])
         request.mean = _number(match["m"]) if match["m"] else None
         request.rates = _numbers(match["p"] or "") or request.rates
@@ -165,6 +166,7 @@ class TimingReader:
         request_now.drafted = self._example.get("n_drafted", 0)
         request_now.accepted = self._example.get("n_accept", 0)
         request_now.has_drafts = request_now.drafted > 0
+        request_now.acceptance_line = line
 
     def windows(self) -> tuple[DecodeWindow, ...]:
         """One window for each request that ended, of more than one token."""
@@ -249,4 +251,5 @@ def _window(request: _Request) -> DecodeWindow:
         throughput_tok_s=request.tok_s * request.most,
         clean=request.least == request.most and request.tok_s > 0,
         counts=counts,
+        acceptance_line=request.acceptance_line,
     )

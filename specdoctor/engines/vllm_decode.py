@@ -204,6 +204,7 @@ def windows(lines: Iterable[EngineLine], *, shutdown: int | None) -> tuple[Decod
                 prompt_tok_s=item.prompt_tok_s,
                 kv_usage=item.kv_usage,
                 preemptions=item.preemptions,
+                acceptance_line=spec.line if spec else None,
             )
         )
     return tuple(out)

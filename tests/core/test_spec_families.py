@@ -15,6 +15,8 @@ from specdoctor.core.server import SpecSetting
         ("Eagle3", "EAGLE3"),
         ("draft-eagle3", "EAGLE3"),
         ("draft-simple", "STANDALONE"),
+        ("draft_model", "STANDALONE"),
+        ("DRAFT_MODEL", "STANDALONE"),
         ("draft-mtp", "MTP"),
         ("ngram-simple", "NGRAM"),
         ("ngram-mod,draft-simple", "STANDALONE"),

@@ -112,6 +112,7 @@ def test_drafts_are_counted_by_the_statistics_where_they_are_of_that_request_alo
     first = reading.decode[0].counts
     assert first is not None
     assert first.per_position == pytest.approx((0.805, 0.632, 0.483))
+    assert "mean acceptance length" in text.split("\n")[reading.decode[0].shows_acceptance - 1]
     assert reading.decode[0].accept_length == pytest.approx(2.92, abs=0.005)
     assert reading.version_range == ">=8408,<11434"
     assert [n.kind for n in reading.notices] == ["draft-statistics"]
