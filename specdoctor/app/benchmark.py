@@ -20,9 +20,7 @@ from specdoctor.core import events as ev
 from specdoctor.core.errors import UsageError
 from specdoctor.core.facts import Facts
 from specdoctor.core.measurement import BenchPlan, BenchRecord, Measurement, PromptSet, on_prompts
-from specdoctor.core.moves import (
-    Bench,
-)
+from specdoctor.core.moves import Bench
 from specdoctor.core.server import DecodeWindow
 
 

@@ -9,9 +9,7 @@ from specdoctor.app.read_back import ReadBack, read_back
 from specdoctor.app.run import Run
 from specdoctor.core import events as ev
 from specdoctor.core.launch import LaunchOrder, ReadyRules, RestoreOrder, RestoreOutcome
-from specdoctor.core.moves import (
-    Relaunch,
-)
+from specdoctor.core.moves import Relaunch
 from specdoctor.core.software import software_words
 
 LEAST_READY_S = 1800.0

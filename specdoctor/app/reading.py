@@ -20,10 +20,7 @@ from specdoctor.core import events as ev
 from specdoctor.core.errors import TargetError
 from specdoctor.core.facts import Facts
 from specdoctor.core.hypothesis import JUDGES
-from specdoctor.core.moves import (
-    Compute,
-    RunChecks,
-)
+from specdoctor.core.moves import Compute, RunChecks
 from specdoctor.core.operations import SnapshotRequest
 from specdoctor.core.redact import redact
 from specdoctor.core.server import ServerView

@@ -9,9 +9,7 @@ from specdoctor.app.present import current_spec, figures_of, fingerprint_now, se
 from specdoctor.app.run import Run
 from specdoctor.core import events as ev
 from specdoctor.core.measurement import Measurement
-from specdoctor.core.moves import (
-    Watch,
-)
+from specdoctor.core.moves import Watch
 
 RECENT_S = 180.0
 """Decode lines this near to the newest one show the traffic that goes on now."""
