@@ -214,7 +214,7 @@ def test_the_line_to_try_undoes_the_first_fault_that_a_flag_undoes() -> None:
 
 
 def test_what_was_not_read_is_named() -> None:
-    document = triaged({"server.log": SPEC_LOG}, symptom="", problems={"core.1": "is no text"})
+    document = judging.triaged({"server.log": SPEC_LOG}, symptom="", problems={"core.1": "is no text"})
     assert document.unread == {"core.1": "is no text"}
 
 

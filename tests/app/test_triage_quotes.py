@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from specdoctor import assembly
+from specdoctor.assembly import judging
 
 LAUNCH = 'vllm serve /m/big --speculative-config \'{"method":"eagle3","model":"/m/head","num_speculative_tokens":3}\'\n'
 ENGINE = (
@@ -22,7 +22,7 @@ SPEC = (
 @pytest.mark.parametrize("cause", ["WIRE-1", "TRAIN-2"])
 def test_low_acceptance_is_cited_by_the_line_that_prints_it(cause: str) -> None:
     log = "".join(ENGINE.format(s=s) + SPEC.format(s=s) for s in range(0, 50, 10))
-    document = assembly.triaged({"launch.sh": LAUNCH, "server.log": log}, symptom="acceptance is low")
+    document = judging.triaged({"launch.sh": LAUNCH, "server.log": log}, symptom="acceptance is low")
     finding = next(f for f in document.findings if f.cause == cause)
     assert finding.evidence
     assert all("Mean acceptance length: 1.30" in quote.quote for quote in finding.evidence)
