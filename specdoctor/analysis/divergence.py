@@ -11,7 +11,7 @@ from pathlib import PurePosixPath
 from typing import Literal
 
 from specdoctor.analysis.attribution import Arm, Part, Suspect, attribute
-from specdoctor.analysis.recording import AS_FOUND
+from specdoctor.analysis.recording import AS_FOUND, lasting
 from specdoctor.core.estimate import Estimate
 from specdoctor.core.model import Frozen
 from specdoctor.core.recorded import Recorded, RecordedFigure, RecordedFinding
@@ -86,7 +86,7 @@ def diverged(then: Recorded, now: Recorded, *, launch_sd: float) -> Divergence:
 
 def _facts(then: Recorded, now: Recorded, launch_sd: float) -> tuple[Suspect, ...]:
     """Facts that are not equal, ranked by the figures of the server as found."""
-    first, second = _arm(then, then.facts), _arm(now, now.facts)
+    first, second = (_arm(run, {k: v for k, v in run.facts.items() if lasting(k, v)}) for run in (then, now))
     return attribute(first, second, launch_sd=launch_sd).suspects
 
 

@@ -22,6 +22,11 @@ from specdoctor.core.redact import secret_name
 
 OF_ONE_HOST = ("host.name", "host.boot", "gpu.uuid", "container.", "server.started", "workload.", "args.launch")
 """Facts that differ from host to host, from start to start, or from launch to launch."""
+OF_ONE_LOGIN = frozenset(
+    "HOME PWD OLDPWD USER LOGNAME USERNAME SHELL MAIL HOSTNAME HOST LANG LANGUAGE TERM SHLVL TZ _".split()
+) | {"TMPDIR", "TMP", "TEMP"}
+"""Variables of whoever started the server, and of where; so are those that begin with a prefix of LOGIN_PREFIXES."""
+LOGIN_PREFIXES = ("SSH_", "XDG_", "LC_", "SUDO_", "TMUX", "DBUS_", "SYSTEMD_", "INVOCATION_ID", "JOURNAL_STREAM")
 UNSET = ("null", "")
 AS_FOUND = "as found"
 
@@ -35,7 +40,7 @@ def recorded_of(ledger: Ledger, facts: Mapping[str, str]) -> Recorded:
         target=one_line(started.target) if started is not None else "",
         at=f"{datetime.fromtimestamp(ledger.first_at, UTC):%Y-%m-%d %H:%M} UTC",
         tool_version=started.tool_version if started is not None else "",
-        facts={k: one_line(v) for k, v in sorted(facts.items()) if _lasting(k) and v not in UNSET},
+        facts={k: one_line(v) for k, v in sorted(facts.items()) if lasting(k, v) and v not in UNSET},
         figures=tuple(_figures(ledger)),
         findings=tuple(_findings(ledger)),
         hypotheses=tuple(_hypotheses(ledger)),
@@ -46,9 +51,23 @@ def recorded_of(ledger: Ledger, facts: Mapping[str, str]) -> Recorded:
     )
 
 
-def _lasting(name: str) -> bool:
-    """Whether a fact says something on another host as well; secrets are masked, whatever their value."""
-    return not name.startswith(OF_ONE_HOST) and not secret_name(name.rpartition(".")[2])
+def lasting(name: str, value: str) -> bool:
+    """Whether a fact says something on another host as well.
+
+    Left out are secrets, variables of a login, and arguments and variables that are places on a machine: what lies
+    there has facts of its own (the configurations of target and drafter by their digests).
+    """
+    group, _, last = name.partition(".")
+    if name.startswith(OF_ONE_HOST) or secret_name(name.rpartition(".")[2]):
+        return False
+    if group == "env" and (last in OF_ONE_LOGIN or last.startswith(LOGIN_PREFIXES)):
+        return False
+    return group not in ("args", "env") or not _place(value)
+
+
+def _place(value: str) -> bool:
+    """Whether a value is an absolute path, or some of them joined by colons."""
+    return all(part.startswith("/") for part in value.split(":") if part) and value.startswith(("/", ":/"))
 
 
 def _figures(ledger: Ledger) -> Iterator[RecordedFigure]:

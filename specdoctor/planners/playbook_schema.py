@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal, Self, get_args
 
 from pydantic import Discriminator, Field, FiniteFloat, Tag, ValidationError, field_validator, model_validator
 
 from specdoctor.core.errors import UsageError
-from specdoctor.core.faults import Fault, explained, refusal, unknown_word
+from specdoctor.core.faults import Fault, explained, nearest, refusal, unknown_word
 from specdoctor.core.hypothesis import Answers
 from specdoctor.core.input_file import read_input
 from specdoctor.core.model import Frozen, Role, Status, Verdict
@@ -304,8 +304,13 @@ def _fault(file: YamlFile, item: Any) -> Fault:
     kinds = STEPS if place[:1] == ("steps",) else EXPECTATIONS
     if item["type"] in ("union_tag_not_found", "union_tag_invalid"):
         message = f"needs one of the keys {', '.join(kinds)}"
+        key = _misspelt(item["input"], kinds)
+        if key is not None:
+            place = (*place, key)
+            line, column = file.find(place)
+            message = unknown_word("key", key, list(kinds))
     else:
-        message = explained(item, known_keys=_known_keys(file, tuple(item["loc"])))
+        message = explained(item, known_keys=_known_keys(tuple(item["loc"])))
     return Fault(line=line, column=column, key=_written(place), message=message)
 
 
@@ -314,23 +319,34 @@ def _without_tags(loc: Place) -> Place:
     return (*loc[:2], *loc[3:]) if loc[:1] in (("steps",), ("expect",)) and len(loc) > 2 else loc
 
 
-def _known_keys(file: YamlFile, loc: Place) -> list[str]:
-    """The keys that may stand where `loc` does."""
+def _misspelt(value: Any, kinds: dict[str, type[Frozen]]) -> str | None:
+    """The key of a step or an expectation that no kind has: one that is near to the name of a kind, else the first."""
+    known = {name for model in kinds.values() for name in model.model_fields}
+    strange = [str(key) for key in value if str(key) not in known] if isinstance(value, dict) else []
+    return next((key for key in strange if nearest(key, kinds)), next(iter(strange), None))
+
+
+def _known_keys(loc: Place) -> list[str]:
+    """The keys that may stand where `loc` does; none where that is not known."""
     model: type[Frozen] | None = Playbook
-    kinds = {"steps": STEPS, "expect": EXPECTATIONS}
-    inner: dict[str, type[Frozen]] = {
-        "budgets": Budgets,
-        "load": Load,
-        "change": Change,
-        "hypothesis": StatedHypothesis,
-        "prediction": StatedPrediction,
-    }
-    for index, part in enumerate(loc[:-1]):
-        if index == 2 and loc[0] in kinds:
-            model = kinds[str(loc[0])].get(str(part))
-        elif str(part) in inner and index != 2:
-            model = inner[str(part)]
+    kinds: dict[str, type[Frozen]] | None = None
+    for part in loc[:-1]:
+        if isinstance(part, int):
+            continue
+        if kinds is not None:
+            model, kinds = kinds.get(part), None
+        elif model is not None:
+            kinds = {"steps": STEPS, "expect": EXPECTATIONS}.get(part) if model is Playbook else None
+            field = model.model_fields.get(part)
+            model = _inner(field.annotation) if field is not None and kinds is None else None
     return list(model.model_fields) if model is not None else []
+
+
+def _inner(annotation: Any) -> type[Frozen] | None:
+    """The model in the type of a field: itself, or what a tuple or an optional one holds."""
+    if isinstance(annotation, type) and issubclass(annotation, Frozen):
+        return annotation
+    return next((found for part in get_args(annotation) if (found := _inner(part)) is not None), None)
 
 
 def _written(place: Place) -> str:

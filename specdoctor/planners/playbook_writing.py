@@ -6,6 +6,7 @@ the remedy of a cause, a speculation setting, the other installation, and flags 
 
 from __future__ import annotations
 
+import re
 import typing
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -47,6 +48,7 @@ from specdoctor.planners.playbook_schema import (
 )
 
 OWN_QUESTIONS = ("tune", "turns")
+_SENTENCE_END = re.compile(r"(?<=[.!?;])\s+")
 _METRICS = typing.get_args(FigureName)
 _OPS = (">=", ">", "<=", "<")
 
@@ -77,7 +79,7 @@ def playbook_of(briefing: Briefing, recorded: Recorded) -> Written:
     settings = ledger.settings
     symptom = one_line(settings.symptom)
     playbook = Playbook(
-        title=f"As in run {ledger.run}" + (f": {symptom[:80].rstrip()}" if symptom else ""),
+        title=f"As in run {ledger.run}" + (f": {_first_sentence(symptom)}" if symptom else ""),
         about=f"Written from run {ledger.run} on {recorded.target}, {recorded.at}.",
         allow=typing.cast(Any, writer.tier.word),
         symptom=symptom,
@@ -93,6 +95,11 @@ def playbook_of(briefing: Briefing, recorded: Recorded) -> Written:
         recorded=recorded.model_copy(update={"figures": tuple(_repeated(recorded, writer.steps))}),
     )
     return Written(playbook=playbook, remarks=tuple(writer.remarks), left_out=tuple(writer.left_out))
+
+
+def _first_sentence(text: str) -> str:
+    """What a title has room for: it is not cut within a sentence."""
+    return _SENTENCE_END.split(text, maxsplit=1)[0].rstrip(".;")
 
 
 class _Writer:
@@ -137,9 +144,25 @@ class _Writer:
             case "bench":
                 return self._bench(action.started)
             case "restore":
-                return RestoreStep()
+                return RestoreStep() if self._changed() else ""
             case _:
                 return ""
+
+    def _changed(self) -> bool:
+        """Whether a step has started another launch that no later one has put back."""
+        made = [s for s in self.steps if isinstance(s, RelaunchStep | RestoreStep)]
+        return bool(made) and isinstance(made[-1], RelaunchStep)
+
+    def _measured_then(self, action: str) -> bool:
+        """Whether a launch was measured by a step before the next start; an interrupted one was not."""
+        made = list(self._ledger.actions.values())
+        for entry in made[[a.started.action for a in made].index(action) + 1 :]:
+            if entry.started.what in ("relaunch", "restore"):
+                return False
+            ended = entry.ended is not None and entry.ended.outcome == "done"
+            if entry.started.what == "bench" and ended and isinstance(self._bench(entry.started), BenchStep):
+                return True
+        return False
 
     def _bench(self, started: ActionStarted) -> Step | str:
         move = started.move
@@ -170,6 +193,10 @@ class _Writer:
         if hypothesis is None or stated is None or change is None:
             return f"{started.action} relaunch, {one_line(made.change.label)}: no step can say it"
         self._labels[made.change.key] = label
+        if not self._measured_then(started.action):
+            del self._labels[made.change.key]
+            came = made.outcome.reason if made.outcome.status != "ready" else "interrupted"
+            return f"{started.action} relaunch, {label}: it was not measured ({one_line(came) or made.outcome.status})"
         return RelaunchStep(relaunch=label, change=change, hypothesis=stated)
 
     def _label(self, change: LaunchChange) -> str:

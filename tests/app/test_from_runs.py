@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from specdoctor.analysis.divergence import Divergence, diverged
+from specdoctor.analysis.recording import lasting
 from specdoctor.app.investigation import investigate, start
 from specdoctor.app.run import Run
 from specdoctor.assembly.judging import recorded_run
@@ -22,7 +23,7 @@ from specdoctor.lab.simulation import SimulatedHost
 from specdoctor.lab.world import World
 from specdoctor.planners.expectations import exit_code, outcomes
 from specdoctor.planners.playbook import PlaybookPlanner
-from specdoctor.planners.playbook_schema import Playbook
+from specdoctor.planners.playbook_schema import Playbook, RelaunchStep, RestoreStep
 from specdoctor.planners.playbook_text import playbook_text
 from specdoctor.planners.playbook_writing import Written, playbook_of
 from specdoctor.render.divergence import divergence_text, headline
@@ -135,6 +136,52 @@ def test_runs_of_other_worlds_can_be_repeated(world: str, tmp_path: Path) -> Non
     book = playbook_at(path)
     assert book == made.playbook
     assert all("no step can say it" not in each for each in made.left_out), made.left_out
+
+
+def test_a_launch_that_was_interrupted_before_it_was_measured_is_no_step() -> None:
+    run, _ = simulated(WORLD)
+    briefing, found = recorded(run)
+    whole = playbook_of(briefing, found)
+    benched = [
+        a for a in briefing.ledger.actions.values() if a.started.what == "bench" and not a.started.move["control"]
+    ]
+    assert benched[-1].ended is not None
+    benched[-1].ended = benched[-1].ended.model_copy(update={"outcome": "unknown"})
+    made = playbook_of(briefing, found)
+
+    def launches(written: Written) -> list[str]:
+        return [s.relaunch for s in written.playbook.steps if isinstance(s, RelaunchStep)]
+
+    assert launches(made) == launches(whole)[:-1]
+    assert any(f"{launches(whole)[-1]}: it was not measured (interrupted)" in each for each in made.left_out)
+    assert isinstance(made.playbook.steps[-1], RestoreStep), "the other one is put back"
+    for action in benched[1:]:
+        assert action.ended is not None
+        action.ended = action.ended.model_copy(update={"outcome": "unknown"})
+    least = playbook_of(briefing, found)
+    assert launches(least) == []
+    assert not any(isinstance(s, RestoreStep) for s in least.playbook.steps), "nothing is to be put back"
+    assert least.playbook.allow == "load"
+
+
+def test_a_playbook_holds_no_places_and_no_login_of_the_machine_it_was_made_on() -> None:
+    argv_places = {"args.model_path": "/models/a", "args.draft": "/models/b:/models/c", "env.LD_LIBRARY_PATH": "/opt/x"}
+    login = {
+        "env.HOME": "/home/ann",
+        "env.PWD": "here",
+        "env.USER": "ann",
+        "env.SSH_CONNECTION": "1 2",
+        "env.LC_ALL": "C",
+    }
+    kept = {"env.NCCL_DEBUG": "WARN", "args.tp_size": "8", "package.sglang": "0.5.12", "args.algo": "a/b", "env.X": ":"}
+    facts = {**argv_places, **login, **kept}
+    assert {name for name, value in facts.items() if lasting(name, value)} == kept.keys()
+
+
+def test_a_title_ends_with_a_sentence_of_the_symptom() -> None:
+    long = "EAGLE-3 makes it slower on this machine since the update of last week: 56.8 tok/s with accept length 1.6"
+    run, _ = simulated(WORLD, symptom=f"{long}. We asked for more.")
+    assert playbook_of(*recorded(run)).playbook.title == f"As in run {run.id}: {long}"
 
 
 def test_a_run_without_an_end_is_no_playbook() -> None:

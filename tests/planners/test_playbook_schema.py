@@ -119,7 +119,7 @@ def test_three_faults_are_three_lines_with_place_and_key(tmp_path: Path) -> None
         (
             "- watch: 3",
             "- wach: 3",
-            "9:5  steps[2]  needs one of the keys check, watch, compute, bench, relaunch, restore",
+            '9:5  steps[2].wach  unknown key "wach"; did you mean "watch"?',
         ),
         ("- watch: 3", "- watch: soon", '9:5  steps[2].watch  must be a number, got "soon"'),
         ("compute: typed", "compute: guessed", '10:5  steps[3].compute  "guessed" is none of typed, measured'),
@@ -142,7 +142,7 @@ def test_three_faults_are_three_lines_with_place_and_key(tmp_path: Path) -> None
         (
             "- verdict: cause",
             "- verdikt: cause",
-            "24:5  expect[3]  needs one of the keys metric, hypothesis, cause, verdict",
+            '24:5  expect[3].verdikt  unknown key "verdikt"; did you mean "verdict"?',
         ),
     ],
 )
