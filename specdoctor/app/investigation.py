@@ -31,6 +31,7 @@ from specdoctor.core.errors import (
 from specdoctor.core.model import Risk, Verdict
 from specdoctor.core.moves import Move, Recognise, Restore, Snapshot
 from specdoctor.core.policy import Refused, decide
+from specdoctor.core.run_settings import RunSettings
 
 _move: TypeAdapter[Move] = TypeAdapter(Move)
 
@@ -40,7 +41,7 @@ def going_on(run: Run) -> str:
     return f"specdoctor investigate --resume {run.id}"
 
 
-def start(run: Run, settings: ev.RunSettings, *, by: str = "") -> None:
+def start(run: Run, settings: RunSettings, *, by: str = "") -> None:
     """Write the first event of a new run. A number of clients in the symptom counts where none was asked for."""
     told = read_symptom(settings.symptom).clients
     if "concurrency" not in settings.model_fields_set and told > 1:

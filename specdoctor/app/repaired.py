@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from specdoctor.analysis.after_repair import Expected, best, chains, expected
 from specdoctor.app.run import Run
-from specdoctor.core import events as ev
+from specdoctor.core.conclusions import ExpectedAfterRepair
 from specdoctor.core.model import Status
 from specdoctor.drafter.in_scene import alone_as_trained
 from specdoctor.drafter.reported import Alone
 
 
-def after_repair(run: Run) -> tuple[ev.ExpectedAfterRepair, ...]:
+def after_repair(run: Run) -> tuple[ExpectedAfterRepair, ...]:
     """Chain lengths that were measured, and the best between them; nothing where no file that a repair changes explains
     the accept length, or no test of the drafter alone lies with it.
     """
@@ -19,7 +19,7 @@ def after_repair(run: Run) -> tuple[ev.ExpectedAfterRepair, ...]:
         return ()
     asked = {*chains(run.ledger), best(found).steps}
     return tuple(
-        ev.ExpectedAfterRepair(steps=one.steps, accept_length=one.accept_length, throughput=one.throughput)
+        ExpectedAfterRepair(steps=one.steps, accept_length=one.accept_length, throughput=one.throughput)
         for one in found
         if one.steps in asked
     )
@@ -54,7 +54,7 @@ def _expected(run: Run) -> tuple[tuple[Expected, ...], Alone | None]:
     return expected(tested.conditional, chains(ledger)), tested
 
 
-def _words(one: ev.ExpectedAfterRepair, fastest: bool) -> str:
+def _words(one: ExpectedAfterRepair, fastest: bool) -> str:
     steps = "1 step" if one.steps == 1 else f"{one.steps} steps"
     mark = "best, " if fastest else ""
     return f"{one.throughput.with_unit()} at {steps} ({mark}accept length {one.accept_length:.2f})"

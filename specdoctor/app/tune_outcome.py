@@ -14,11 +14,11 @@ from specdoctor.app.run import FACTS_ARTEFACT
 from specdoctor.app.scene import scene_of
 from specdoctor.core.engine import Engine
 from specdoctor.core.errors import SpecdoctorError, TargetError
-from specdoctor.core.events import RunSettings
 from specdoctor.core.facts import Facts
 from specdoctor.core.ledger import Ledger, fold
 from specdoctor.core.model import Frozen
 from specdoctor.core.ports import Briefing, Scene, Store
+from specdoctor.core.run_settings import RunSettings
 from specdoctor.core.server import SpecSetting
 
 _SAME_SEARCH = (

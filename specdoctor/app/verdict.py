@@ -12,6 +12,7 @@ from specdoctor.app.run import Run
 from specdoctor.app.verdict_lines import answer_lines, lines_of, unclear_loss, untested_repairs
 from specdoctor.app.wording import listed, one_or
 from specdoctor.core import events as ev
+from specdoctor.core.conclusions import CauseNamed, Recommendation
 from specdoctor.core.engine import Engine
 from specdoctor.core.errors import EngineError
 from specdoctor.core.estimate import Estimate
@@ -76,11 +77,11 @@ def answered(run: Run, concluded: Conclusion, verdict: Verdict) -> ev.VerdictRea
     )
 
 
-def _advised(run: Run, advice: Advice | None) -> ev.Recommendation | None:
+def _advised(run: Run, advice: Advice | None) -> Recommendation | None:
     if advice is None or run.scene is None or run.engine is None:
         return None
     measured = next((m for m in run.ledger.measurements if m.evidence == advice.evidence), None)
-    return ev.Recommendation(
+    return Recommendation(
         launch=run.engine.paste_line(run.scene.view, advice.change),
         rollback=run.engine.paste_line(run.scene.view, ORIGINAL),
         expected=_expected(measured) if measured is not None else {},
@@ -89,9 +90,9 @@ def _advised(run: Run, advice: Advice | None) -> ev.Recommendation | None:
     )
 
 
-def _causes(ledger: Ledger) -> tuple[ev.CauseNamed, ...]:
+def _causes(ledger: Ledger) -> tuple[CauseNamed, ...]:
     """One entry per cause: supported when something about it was proved, else suspected; strongest role first."""
-    out: dict[str, ev.CauseNamed] = {}
+    out: dict[str, CauseNamed] = {}
     for h in ledger.hypotheses.values():
         if h.cause is None or h.status is Status.FALSIFIED:
             continue
@@ -101,28 +102,28 @@ def _causes(ledger: Ledger) -> tuple[ev.CauseNamed, ...]:
     return tuple(sorted(out.values(), key=_rank))
 
 
-def _rank(cause: ev.CauseNamed | None) -> tuple[int, int]:
+def _rank(cause: CauseNamed | None) -> tuple[int, int]:
     if cause is None:
         return (9, 9)
     roles = (Role.EXPLAINS, Role.CONTRIBUTES, Role.PRESENT)
     return (0 if cause.status == "supported" else 1, roles.index(cause.role))
 
 
-def _named(ledger: Ledger, h: Hypothesis) -> ev.CauseNamed | None:
+def _named(ledger: Ledger, h: Hypothesis) -> CauseNamed | None:
     assert h.cause is not None
     if h.answers == "repairs":
         return None
     if h.status is Status.SUPPORTED:
         role = Role.EXPLAINS if h.answers == "explains" else _role(ledger, h)
         role = Role.PRESENT if repaired_in_vain(ledger, h.cause) else role
-        return ev.CauseNamed(cause=h.cause, status="supported", role=role, claim=h.claim, evidence=h.evidence)
+        return CauseNamed(cause=h.cause, status="supported", role=role, claim=h.claim, evidence=h.evidence)
     fault = [o for o in ledger.observations if o.observation.cause == h.cause and o.observation.stance == "supports"]
     if fault or (h.answers == "exists" and not h.evidence):
         return None
     evidence = tuple(
         o.evidence for o in ledger.observations if o.observation.cause == h.cause and o.observation.stance == "suggests"
     )
-    return ev.CauseNamed(
+    return CauseNamed(
         cause=h.cause, status="suspected", role=Role.EXPLAINS, claim=h.claim, evidence=evidence, decides=h.decides
     )
 
@@ -177,7 +178,7 @@ def confirmed(run: Run) -> bool | None:
     return False if pays else None
 
 
-def _verdict(run: Run, causes: tuple[ev.CauseNamed, ...]) -> Verdict:
+def _verdict(run: Run, causes: tuple[CauseNamed, ...]) -> Verdict:
     if any(c.status == "supported" and c.role is Role.EXPLAINS for c in causes):
         return Verdict.CAUSE
     binding = [o for o in run.ledger.observed() if o.stance == "supports" and o.binds and not _lost(run, o)]
@@ -192,7 +193,7 @@ def _lost(run: Run, observation: Observation) -> bool:
     return drafts_fewer and confirmed(run) is False
 
 
-def _missing(run: Run, verdict: Verdict, causes: tuple[ev.CauseNamed, ...]) -> tuple[str, ...]:
+def _missing(run: Run, verdict: Verdict, causes: tuple[CauseNamed, ...]) -> tuple[str, ...]:
     if verdict is Verdict.HEALTHY:
         return ()
     ledger = run.ledger
@@ -251,7 +252,7 @@ def _change(ledger: Ledger, key: str) -> LaunchChange:
     return next((r.change for r in ledger.relaunches if r.change.key == key), ORIGINAL)
 
 
-def _recommendation(run: Run, verdict: Verdict) -> ev.Recommendation | None:
+def _recommendation(run: Run, verdict: Verdict) -> Recommendation | None:
     """The fastest launch that was measured, if it beats the server as found; else an untested fix, said to be so."""
     ledger, scene, engine = run.ledger, run.scene, run.engine
     if scene is None or engine is None:
@@ -259,7 +260,7 @@ def _recommendation(run: Run, verdict: Verdict) -> ev.Recommendation | None:
     winner, found = best(ledger), ledger.measured("original", concurrency=ledger.settings.concurrency)
     rollback = engine.paste_line(scene.view, ORIGINAL)
     if winner is not None and winner.launch_key != "original" and _faster(winner, found):
-        return ev.Recommendation(
+        return Recommendation(
             launch=engine.paste_line(scene.view, _change(ledger, winner.launch_key)),
             rollback=rollback,
             expected=_expected(winner),
@@ -275,7 +276,7 @@ def _recommendation(run: Run, verdict: Verdict) -> ev.Recommendation | None:
         change = _remedied(engine, scene.view, o.remedy)
         if change is None:
             continue
-        return ev.Recommendation(
+        return Recommendation(
             launch=engine.paste_line(scene.view, change),
             rollback=rollback,
             expected={"note": "not measured here"},
@@ -311,7 +312,7 @@ def _expected(m: Measurement) -> dict[str, JsonValue]:
     return out
 
 
-def _headline(run: Run, verdict: Verdict, causes: tuple[ev.CauseNamed, ...]) -> str:
+def _headline(run: Run, verdict: Verdict, causes: tuple[CauseNamed, ...]) -> str:
     explaining = [c for c in causes if c.status == "supported" and c.role is Role.EXPLAINS]
     if verdict is Verdict.CAUSE:
         return f"{explaining[0].cause}: {explaining[0].claim}"

@@ -9,7 +9,7 @@ from specdoctor.analysis.state_change import state_change
 from specdoctor.app.repair_tried import repair_tried
 from specdoctor.app.repaired import after_repair_line
 from specdoctor.app.run import Run
-from specdoctor.core import events as ev
+from specdoctor.core.conclusions import CauseNamed, Recommendation
 from specdoctor.core.ledger import Ledger, left_to_do
 from specdoctor.core.measurement import Measurement
 from specdoctor.core.model import DECIDED, Role, Status, Verdict
@@ -26,9 +26,9 @@ def lines_of(
     *,
     verdict: Verdict,
     headline: str,
-    causes: tuple[ev.CauseNamed, ...],
+    causes: tuple[CauseNamed, ...],
     missing: tuple[str, ...],
-    recommendation: ev.Recommendation | None,
+    recommendation: Recommendation | None,
 ) -> Lines:
     """(label, text) pairs: verdict, gain or loss, what arithmetic says where that is not known, because, fix,
     ruled out, not known, do now, cost, server.
@@ -69,7 +69,7 @@ def lines_of(
     return tuple(lines)
 
 
-def answer_lines(run: Run, concluded: Conclusion, verdict: Verdict, recommendation: ev.Recommendation | None) -> Lines:
+def answer_lines(run: Run, concluded: Conclusion, verdict: Verdict, recommendation: Recommendation | None) -> Lines:
     """(label, text) pairs of a planner's own answer: verdict, its lines, not known, do now, cost, server."""
     lines = [("verdict", f"{verdict.value.replace('-', ' ')}: {concluded.headline}"), *concluded.lines]
     lines += [("not known", text) for text in concluded.missing]
@@ -103,7 +103,7 @@ def _worth_a_line(ledger: Ledger, compared: Compared) -> bool:
     return compared.about == "installs" or (slower is not None and slower.status not in DECIDED)
 
 
-def _fixes(ledger: Ledger, causes: list[ev.CauseNamed]) -> Lines:
+def _fixes(ledger: Ledger, causes: list[CauseNamed]) -> Lines:
     """What repairs a cause that no change of the launch repairs: one that explains it, or may."""
     explaining = [c.cause for c in causes if c.role is Role.EXPLAINS and c.status == "supported"]
     told = [o for o in ledger.observed() if o.stance in ("supports", "suggests")]
@@ -112,7 +112,7 @@ def _fixes(ledger: Ledger, causes: list[ev.CauseNamed]) -> Lines:
     return tuple(("fix", fix) for fix in dict.fromkeys(fixes) if fix)
 
 
-def _untested(ledger: Ledger, cause: ev.CauseNamed) -> bool:
+def _untested(ledger: Ledger, cause: CauseNamed) -> bool:
     """A fault that is there, of which nothing tells by now whether it explains the symptom."""
     tests = [h for h in ledger.hypotheses.values() if h.cause == cause.cause and h.answers == "explains"]
     real = cause.status == "supported" and cause.role is Role.PRESENT
@@ -125,7 +125,7 @@ def _repairs(ledger: Ledger, cause: str) -> list[str]:
     return [] if any(o.remedy is not None for o in proofs) else list(dict.fromkeys(o.fix for o in proofs))
 
 
-def untested_repairs(ledger: Ledger, causes: tuple[ev.CauseNamed, ...]) -> list[tuple[str, str]]:
+def untested_repairs(ledger: Ledger, causes: tuple[CauseNamed, ...]) -> list[tuple[str, str]]:
     """Proved faults that may explain the symptom and that no launch here can test, with what repairs them."""
     return [
         (c.cause, " | ".join(_repairs(ledger, c.cause)))
@@ -148,7 +148,7 @@ def _recalled_words(ledger: Ledger, recalled: tuple[RecalledFigure, ...]) -> str
     return "; ".join(parts) + when
 
 
-def _cause_words(ledger: Ledger, cause: ev.CauseNamed) -> str:
+def _cause_words(ledger: Ledger, cause: CauseNamed) -> str:
     tests = [h for h in ledger.hypotheses.values() if h.cause == cause.cause and h.answers == "explains"]
     if cause.role is Role.PRESENT and not any(h.status in DECIDED for h in tests):
         return f"{cause.cause} {cause.claim} (real; whether it explains the symptom was not tested)"
@@ -162,7 +162,7 @@ def _cited(text: str, *evidence: str) -> str:
     return f"{text}  {ids}" if ids else text
 
 
-def _not_known(ledger: Ledger, missing: tuple[str, ...], causes: tuple[ev.CauseNamed, ...]) -> str:
+def _not_known(ledger: Ledger, missing: tuple[str, ...], causes: tuple[CauseNamed, ...]) -> str:
     """Open rivals by what they would explain, with the first test that would tell; the rest is in the report."""
     parts: list[str] = []
     unclear = unclear_loss(ledger)
@@ -273,7 +273,7 @@ def _by_what_was_told(ledger: Ledger) -> str:
     )
 
 
-def _do_now(run: Run, recommendation: ev.Recommendation | None) -> str:
+def _do_now(run: Run, recommendation: Recommendation | None) -> str:
     if recommendation is not None:
         value = recommendation.expected.get("throughput_tok_s")
         origin = f"{recommendation.basis} {recommendation.expected.get('evidence', '')}".strip()

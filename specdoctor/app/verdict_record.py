@@ -6,6 +6,7 @@ from collections import Counter
 
 from specdoctor.app.run import Run
 from specdoctor.core import events as ev
+from specdoctor.core.conclusions import CauseNamed
 from specdoctor.core.errors import StoreError
 from specdoctor.core.model import Role
 
@@ -34,5 +35,5 @@ def note_verdicts(run: Run, action: str) -> str | None:
     return run.record(action=action, source=SOURCE, summary=words, data=dict(named))
 
 
-def _explains(cause: ev.CauseNamed) -> bool:
+def _explains(cause: CauseNamed) -> bool:
     return cause.status == "supported" and cause.role is Role.EXPLAINS

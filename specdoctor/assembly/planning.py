@@ -10,9 +10,9 @@ from specdoctor.assembly.clock import WallClock
 
 if TYPE_CHECKING:
     from specdoctor.core.endpoint import Endpoint
-    from specdoctor.core.events import RunSettings
     from specdoctor.core.operations import Clock
     from specdoctor.core.ports import Planner
+    from specdoctor.core.run_settings import RunSettings
     from specdoctor.planners.playbook import PlaybookPlanner
     from specdoctor.planners.playbook_schema import Playbook
 

@@ -13,9 +13,9 @@ from specdoctor.assembly.stores import stored_start
 if TYPE_CHECKING:
     from specdoctor.app.run import Run
     from specdoctor.core.desk import Desk
-    from specdoctor.core.events import RunSettings
     from specdoctor.core.operations import Clock, Operations
     from specdoctor.core.ports import Approver, Onlooker
+    from specdoctor.core.run_settings import RunSettings
     from specdoctor.render.live import LiveConsole
     from specdoctor.store.mirrored import MirroredStore
 

@@ -8,8 +8,8 @@ from specdoctor.assembly.catalogue import all_engines, engines_named
 
 if TYPE_CHECKING:
     from specdoctor.app.tune_outcome import TuneOutcome
-    from specdoctor.core.events import RunSettings
     from specdoctor.core.operations import Operations
+    from specdoctor.core.run_settings import RunSettings
     from specdoctor.store.mirrored import MirroredStore
 
 

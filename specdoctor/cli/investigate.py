@@ -15,9 +15,9 @@ from specdoctor.cli.session.opening import possible
 from specdoctor.core.errors import EXIT_APPROVAL, UsageError
 
 if TYPE_CHECKING:
-    from specdoctor.core.events import RunSettings
     from specdoctor.core.ledger import Ledger
     from specdoctor.core.operations import Operations
+    from specdoctor.core.run_settings import RunSettings
     from specdoctor.store.mirrored import MirroredStore
 
 

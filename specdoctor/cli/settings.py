@@ -7,11 +7,11 @@ from typing import Any
 
 from specdoctor.cli.targets import Target
 from specdoctor.core.errors import UsageError
-from specdoctor.core.events import RunSettings
 from specdoctor.core.faults import unknown_word
 from specdoctor.core.input_file import is_there
 from specdoctor.core.model import Risk
 from specdoctor.core.redact import redact_typed
+from specdoctor.core.run_settings import RunSettings
 
 _RECALL = 'write for example: --recall "baseline=89 spec=94" --recalled-at "before 25 Feb"'
 

@@ -13,8 +13,8 @@ from specdoctor.core.errors import EXIT_OK, UsageError
 
 if TYPE_CHECKING:
     from specdoctor.app.tune_outcome import TuneOutcome
-    from specdoctor.core.events import RunSettings
     from specdoctor.core.operations import Operations
+    from specdoctor.core.run_settings import RunSettings
     from specdoctor.store.mirrored import MirroredStore
 
 _STARTS = 7

@@ -10,71 +10,15 @@ from typing import Annotated, Literal
 from pydantic import Field, JsonValue, TypeAdapter
 
 from specdoctor.core.choice import Choice
-from specdoctor.core.endpoint import Endpoint
+from specdoctor.core.conclusions import CauseNamed, ExpectedAfterRepair, Recommendation
 from specdoctor.core.estimate import Estimate
 from specdoctor.core.hypothesis import Claim, Hypothesis, Observation, TodoStatus
-from specdoctor.core.install import OtherInstall
 from specdoctor.core.launch import LaunchChange, LaunchOutcome, RestoreOutcome
 from specdoctor.core.measurement import Measurement
-from specdoctor.core.model import Frozen, Risk, Role, Status, Timed, Verdict
+from specdoctor.core.model import Risk, Status, Timed, Verdict
 from specdoctor.core.person_events import HypothesisTakenUp, MoveAnswered, MoveAsked, PauseSet, PriorSet, SymptomTold
-from specdoctor.core.reach import SshTransport
-from specdoctor.core.server import LifecycleCommands, ServerRef, SpecSetting
-from specdoctor.core.turns import Turns
-
-
-class RunSettings(Frozen):
-    """What the user asked for and allowed; part of the first event, so that a resumed run keeps it.
-
-    `allow` is the highest tier permitted without asking. Budgets: `max_restarts` counts every start, the restoring
-    one included; `max_minutes` is wall time. `grace_s` is how long the guard on the host waits for a word from us
-    before it puts a changed server back. `ssh_config`, `ssh_transport`, `via` (a container), `sudo` and `facts_file`
-    say how the target was reached, `engine` is the only one to look for (None: any), `endpoint` the language model that
-    may be asked (`advice`: when, where a playbook proposes). `concurrencies` are the numbers of clients that a search
-    for the best setting measures with (empty: `concurrency`), `launch_spread` the relative spread between two launches
-    of one setting as it is known here (None: assumed), `keep_corrected` a folder on the host where a corrected copy of
-    the drafter's stays (None: none stays).
-    """
-
-    symptom: str = ""
-    recall: str = ""
-    recalled_at: str = ""
-    allow: Risk = Risk.READ
-    planner: Literal["rules", "llm", "auto", "playbook", "tune", "turns"] = "rules"
-    endpoint: Endpoint | None = None
-    advice: Literal["llm", "auto"] | None = None
-    playbook: str | None = None
-    max_restarts: int = 3
-    max_minutes: float = 240.0
-    grace_s: float = 120.0
-    concurrency: int = 1
-    concurrencies: tuple[int, ...] = ()
-    launch_spread: float | None = None
-    turns: Turns | None = None
-    requests: int = 12
-    warmup: int = 2
-    max_new_tokens: int = 160
-    prompt_file: str | None = None
-    form: Literal["chat", "generate"] = "generate"
-    with_traffic: bool = False
-    watch_s: float = 5.0
-    port: int | None = None
-    ready_timeout_s: float | None = None
-    interpreter: str | None = None
-    bench_command: tuple[str, ...] = ()
-    bench_patterns: dict[str, str] = Field(default_factory=dict)
-    lifecycle: LifecycleCommands | None = None
-    other_install: OtherInstall | None = None
-    extra_logs: tuple[str, ...] = ()
-    extra_files: tuple[str, ...] = ()
-    dry_run: bool = False
-    engine: str | None = None
-    ssh_config: str | None = None
-    ssh_transport: SshTransport = "auto"
-    via: str | None = None
-    sudo: bool = False
-    facts_file: str | None = None
-    keep_corrected: str | None = None
+from specdoctor.core.run_settings import RunSettings
+from specdoctor.core.server import ServerRef, SpecSetting
 
 
 class RunStarted(Timed):
@@ -364,39 +308,6 @@ class NoteAdded(Timed):
     lines: tuple[str, ...] = ()
 
 
-class CauseNamed(Frozen):
-    """One cause of a verdict. `supported` needs evidence; `suspected` names what would decide it."""
-
-    cause: str
-    status: Literal["supported", "suspected"]
-    role: Role
-    claim: str
-    evidence: tuple[str, ...] = ()
-    decides: str = ""
-
-
-class Recommendation(Frozen):
-    """A line to paste, the way back, and what it is expected to bring, with where that comes from.
-
-    `then`: what would have to come true for something better, in order.
-    """
-
-    launch: str
-    rollback: str
-    expected: dict[str, JsonValue]
-    basis: Literal["measured", "predicted", "typed"]
-    why: str
-    then: tuple[str, ...] = ()
-
-
-class ExpectedAfterRepair(Frozen):
-    """One client with a chain of `steps` drafts once the drafter is fed as it was trained: predicted, not measured."""
-
-    steps: int
-    accept_length: float
-    throughput: Estimate
-
-
 class VerdictReached(Timed):
     """The end of an investigation, computed from the ledger."""
 
@@ -455,7 +366,6 @@ Event = Annotated[
     | RunEnded,
     Field(discriminator="kind"),
 ]
-
 event_adapter: TypeAdapter[Event] = TypeAdapter(Event)
 
 

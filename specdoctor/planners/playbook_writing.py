@@ -18,7 +18,8 @@ from specdoctor.core.errors import EngineError, UsageError
 from specdoctor.core.events import ActionStarted, ServerRelaunched
 from specdoctor.core.hypothesis import Hypothesis, Prediction
 from specdoctor.core.launch import ORIGINAL, LaunchChange
-from specdoctor.core.ledger import ActionEntry, Ledger
+from specdoctor.core.ledger import Ledger
+from specdoctor.core.ledger_view import ActionEntry
 from specdoctor.core.measurement import Measurement
 from specdoctor.core.model import DECIDED, Frozen, Risk
 from specdoctor.core.ports import Briefing

@@ -13,6 +13,7 @@ from specdoctor.core import events as ev
 from specdoctor.core.estimate import Estimate
 from specdoctor.core.ledger import Ledger
 from specdoctor.core.measurement import Measurement
+from specdoctor.core.run_settings import RunSettings
 from specdoctor.core.server import SpecSetting
 
 STATE = {"host.name": "gpu-7", "gpu.uuid": "GPU-1", "engine.version": "0.5.17", "args.tp_size": "8"}
@@ -41,7 +42,7 @@ def start(speed: float, number: int, *, launch: str = "as found", **facts: str) 
 
 def ledger_with(record: StartsOnRecord | None, **settings: float) -> Ledger:
     ledger = Ledger()
-    ledger.apply(ev.RunStarted(run="r", target="t", settings=ev.RunSettings(**settings), tool_version="1"))  # type: ignore[arg-type]  # only floats here
+    ledger.apply(ev.RunStarted(run="r", target="t", settings=RunSettings(**settings), tool_version="1"))  # type: ignore[arg-type]  # only floats here
     if record is not None:
         data = record.model_dump(mode="json")
         ledger.apply(ev.EvidenceRecorded(evidence="E1", action=None, source=RECORD, summary="", data=data))

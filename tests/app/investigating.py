@@ -8,11 +8,12 @@ from collections.abc import Iterator, Sequence
 from specdoctor.app.investigation import investigate, start
 from specdoctor.app.run import Run
 from specdoctor.assembly.catalogue import all_checks, all_engines
-from specdoctor.core.events import Event, RunSettings, RunStarted
+from specdoctor.core.events import Event, RunStarted
 from specdoctor.core.ledger import Ledger
 from specdoctor.core.model import Risk
 from specdoctor.core.operations import Progress
 from specdoctor.core.ports import Answer, Approver, Batch, Planner
+from specdoctor.core.run_settings import RunSettings
 from specdoctor.lab.simulation import SimulatedHost
 from specdoctor.lab.world import World
 from specdoctor.planners.rules import RulePlanner

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from specdoctor.app.investigation import start
-from specdoctor.core.events import RunSettings
+from specdoctor.core.run_settings import RunSettings
 from specdoctor.lab.simulation import SimulatedHost
 from specdoctor.lab.world import World
 from tests.app.investigating import run_of

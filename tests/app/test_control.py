@@ -6,11 +6,11 @@ import pytest
 
 from specdoctor.app.investigation import investigate, start
 from specdoctor.core.errors import EXIT_OK, EXIT_OUTSIDE
-from specdoctor.core.events import RunSettings
 from specdoctor.core.launch import RestoreOrder, RestoreOutcome
 from specdoctor.core.measurement import BenchPlan, BenchRecord, RequestRecord
 from specdoctor.core.model import Risk
 from specdoctor.core.operations import OnProgress
+from specdoctor.core.run_settings import RunSettings
 from specdoctor.lab.simulation import SimulatedHost
 from specdoctor.lab.world import World
 from specdoctor.render.json_run import run_document

@@ -15,10 +15,10 @@ from specdoctor.app.run import Run
 from specdoctor.assembly.judging import recorded_run
 from specdoctor.assembly.planning import playbook_at
 from specdoctor.core.errors import UsageError
-from specdoctor.core.events import RunSettings
 from specdoctor.core.model import Risk
 from specdoctor.core.ports import Briefing
 from specdoctor.core.recorded import Recorded
+from specdoctor.core.run_settings import RunSettings
 from specdoctor.lab.simulation import SimulatedHost
 from specdoctor.lab.world import World
 from specdoctor.planners.expectations import exit_code, outcomes

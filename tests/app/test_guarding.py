@@ -20,6 +20,7 @@ from specdoctor.core.launch import (
 )
 from specdoctor.core.model import Risk
 from specdoctor.core.operations import OnProgress
+from specdoctor.core.run_settings import RunSettings
 from specdoctor.lab.simulation import COMPARED, SimulatedHost
 from specdoctor.lab.world import World
 from tests.app.investigating import MemoryStore, run_of
@@ -100,7 +101,7 @@ class Dying(MemoryStore):
 
 def killed(store: MemoryStore, host: Guarded) -> None:
     run = run_of(host, store=store)
-    start(run, ev.RunSettings(symptom="slower than without speculation", allow=Risk.RESTART))
+    start(run, RunSettings(symptom="slower than without speculation", allow=Risk.RESTART))
     with pytest.raises(Gone):
         investigate(run, checkpoints=None)
 

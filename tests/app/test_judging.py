@@ -13,6 +13,7 @@ from specdoctor.core.launch import LaunchChange, LaunchOutcome
 from specdoctor.core.ledger import Ledger, fold
 from specdoctor.core.measurement import Measurement
 from specdoctor.core.model import Status
+from specdoctor.core.run_settings import RunSettings
 from specdoctor.core.server import SpecSetting
 
 CHAIN = SpecSetting(algorithm="EAGLE3", draft_steps=15, topk=1, draft_tokens=16)
@@ -27,7 +28,7 @@ def predicts(op: str = ">=", value: float = 90.0, under: str = "k") -> Predictio
 
 
 def run_with(hypothesis: Hypothesis, *events: ev.Event) -> Ledger:
-    start = ev.RunStarted(run="r", target="t", settings=ev.RunSettings(), tool_version="0")
+    start = ev.RunStarted(run="r", target="t", settings=RunSettings(), tool_version="0")
     seen = [ev.EvidenceRecorded(evidence=f"E{i}", action=None, source="s", summary="s") for i in (1, 2)]
     return fold([start, *seen, ev.HypothesisOpened(hypothesis=hypothesis), *events])
 

@@ -12,6 +12,7 @@ from specdoctor.assembly.stores import open_store
 from specdoctor.core import events as ev
 from specdoctor.core import person_events as pe
 from specdoctor.core.hypothesis import Hypothesis
+from specdoctor.core.run_settings import RunSettings
 from specdoctor.lab.simulation import SimulatedHost
 from specdoctor.lab.world import World
 from specdoctor.store.mirrored import MirroredStore
@@ -23,7 +24,7 @@ LIMIT_S = 1.0
 
 def long_story() -> list[ev.Event]:
     """Of every fourth part: evidence, its judgement, notes, priors."""
-    begun = ev.RunStarted(run="r-test", target="t", settings=ev.RunSettings(symptom="slow"), tool_version="1")
+    begun = ev.RunStarted(run="r-test", target="t", settings=RunSettings(symptom="slow"), tool_version="1")
     claim = Hypothesis(id="H1", key="k", cause=None, claim="it is slow", answers="exists", prediction=None)
     story: list[ev.Event] = [begun, ev.HypothesisOpened(hypothesis=claim)]
     for n in range((EVENTS - 2) // 4):

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from specdoctor.app.investigation import investigate, start
 from specdoctor.core.errors import EXIT_INCONCLUSIVE
-from specdoctor.core.events import RunSettings
 from specdoctor.core.facts import Facts
 from specdoctor.core.model import Risk
 from specdoctor.core.operations import SnapshotRequest
+from specdoctor.core.run_settings import RunSettings
 from specdoctor.lab.simulation import SimulatedHost
 from specdoctor.lab.world import World
 from specdoctor.render.json_run import run_document

@@ -11,6 +11,7 @@ import pytest
 from specdoctor.app.investigation import investigate, resume, start
 from specdoctor.app.run import Run
 from specdoctor.core import events as ev
+from specdoctor.core.run_settings import RunSettings
 from specdoctor.lab.simulation import SimulatedHost
 from specdoctor.lab.world import World
 from tests.app.investigating import MemoryStore, run_of
@@ -44,7 +45,7 @@ class DeadlyStore(MemoryStore):
 
 def begin(world: World, host: SimulatedHost, store: MemoryStore) -> Run:
     run = run_of(host, store=store)
-    start(run, ev.RunSettings.model_validate({"symptom": world.ask.symptom, **SETTINGS}))
+    start(run, RunSettings.model_validate({"symptom": world.ask.symptom, **SETTINGS}))
     return run
 
 
@@ -104,7 +105,7 @@ def test_a_resumed_run_may_be_given_more_permission() -> None:
     world = World.from_yaml("kimi-k2.5-eagle3")
     host, store = SimulatedHost(world), MemoryStore()
     run = run_of(host, store=store)
-    start(run, ev.RunSettings.model_validate({"symptom": world.ask.symptom, **SETTINGS, "allow": 0}))
+    start(run, RunSettings.model_validate({"symptom": world.ask.symptom, **SETTINGS, "allow": 0}))
     assert investigate(run, checkpoints=None) == 4
     again = run_of(host, store=store)
     resume(again, allow=ev.Risk.RESTART)

@@ -10,9 +10,9 @@ from specdoctor.app.scene import scene_of
 from specdoctor.assembly.catalogue import all_engines
 from specdoctor.assembly.judging import preflight
 from specdoctor.core.errors import EXIT_OUTSIDE, TargetError
-from specdoctor.core.events import RunSettings
 from specdoctor.core.facts import Facts, LeaseFacts
 from specdoctor.core.operations import SnapshotRequest
+from specdoctor.core.run_settings import RunSettings
 from specdoctor.lab.simulation import SimulatedHost
 from specdoctor.lab.world import World
 from tests.app.investigating import run_of

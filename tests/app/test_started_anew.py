@@ -12,6 +12,7 @@ from specdoctor.core.launch import ORIGINAL
 from specdoctor.core.measurement import BenchPlan, BenchRecord
 from specdoctor.core.model import Risk
 from specdoctor.core.operations import OnProgress
+from specdoctor.core.run_settings import RunSettings
 from specdoctor.lab.simulation import SimulatedHost
 from specdoctor.lab.world import World
 from tests.app.investigating import MemoryStore, run_of
@@ -60,7 +61,7 @@ class Dying(MemoryStore):
 def killed(what: str) -> tuple[Dying, Shared]:
     store, host = Dying(what), Shared(World.from_yaml(WORLD))
     run = run_of(host, store=store)
-    start(run, ev.RunSettings(symptom="slower than without speculation", allow=Risk.RESTART, requests=4))
+    start(run, RunSettings(symptom="slower than without speculation", allow=Risk.RESTART, requests=4))
     with pytest.raises(Gone):
         investigate(run, checkpoints=None)
     return store, host
@@ -131,7 +132,7 @@ def test_a_run_whose_server_goes_under_its_hands_ends_with_how_it_goes_on() -> N
     host, store = Restarted(World.from_yaml(WORLD)), MemoryStore()
     pid = host._pid
     run = run_of(host, store=store)
-    start(run, ev.RunSettings(symptom="slower than without speculation", allow=Risk.RESTART, requests=4))
+    start(run, RunSettings(symptom="slower than without speculation", allow=Risk.RESTART, requests=4))
     assert investigate(run, checkpoints=None) == 5
     assert reason(run).endswith(RESUME), reason(run)
     run, code = resumed(store, host)

@@ -17,9 +17,9 @@ from specdoctor.assembly.catalogue import all_engines
 from specdoctor.cli.main import app
 from specdoctor.cli.tune import _numbers
 from specdoctor.core.errors import UsageError
-from specdoctor.core.events import RunSettings
 from specdoctor.core.model import Risk
 from specdoctor.core.ports import Answer
+from specdoctor.core.run_settings import RunSettings
 from specdoctor.lab.random_world import random_world
 from specdoctor.lab.world import World
 from specdoctor.planners.tuning import TunePlanner

@@ -7,9 +7,9 @@ import pytest
 from specdoctor.analysis.turns import turns_outcome
 from specdoctor.app.investigation import investigate, start
 from specdoctor.app.run import Run
-from specdoctor.core.events import RunSettings
 from specdoctor.core.launch import LaunchChange
 from specdoctor.core.model import Risk
+from specdoctor.core.run_settings import RunSettings
 from specdoctor.core.turns import Turns
 from specdoctor.lab.simulation import SimulatedHost
 from specdoctor.lab.world import World

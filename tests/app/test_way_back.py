@@ -6,10 +6,11 @@ import pytest
 
 from specdoctor.app.investigation import investigate, resume, start
 from specdoctor.core.errors import EXIT_INTERRUPTED, EXIT_OUTSIDE, OutputError, StoreError
-from specdoctor.core.events import ActionStarted, Event, RunSettings, ServerRelaunched
+from specdoctor.core.events import ActionStarted, Event, ServerRelaunched
 from specdoctor.core.launch import LaunchOrder, LaunchOutcome, RestoreOrder, RestoreOutcome
 from specdoctor.core.model import Risk
 from specdoctor.core.operations import OnProgress
+from specdoctor.core.run_settings import RunSettings
 from specdoctor.lab.simulation import SimulatedHost
 from specdoctor.lab.world import World
 from tests.app.investigating import MemoryStore, run_of

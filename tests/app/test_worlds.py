@@ -8,11 +8,11 @@ import pytest
 
 from specdoctor.app.investigation import investigate, start
 from specdoctor.app.run import Run
-from specdoctor.core.events import RunSettings
 from specdoctor.core.measurement import BenchPlan, BenchRecord
 from specdoctor.core.model import Risk, Role, Status, Verdict
 from specdoctor.core.operations import OnProgress
 from specdoctor.core.ports import Answer
+from specdoctor.core.run_settings import RunSettings
 from specdoctor.lab.simulation import SimulatedHost
 from specdoctor.lab.world import World, builtin_worlds
 from specdoctor.render.json_run import run_document

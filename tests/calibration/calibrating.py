@@ -24,11 +24,11 @@ from specdoctor.app.investigation import investigate, start
 from specdoctor.app.measuring import measure
 from specdoctor.app.run import Run
 from specdoctor.app.wide import wide_figures, wide_plan
-from specdoctor.core.events import RunSettings
 from specdoctor.core.launch import LaunchChange, LaunchOrder, ReadyRules, apply_change
 from specdoctor.core.measurement import BenchPlan, BenchRecord, Measurement, Prompt
 from specdoctor.core.model import Risk
 from specdoctor.core.operations import OnProgress
+from specdoctor.core.run_settings import RunSettings
 from specdoctor.core.server import SpecSetting
 from specdoctor.lab.acceptance import Drafter, Luck
 from specdoctor.lab.engine_core import Resolved, resolve

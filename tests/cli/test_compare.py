@@ -8,6 +8,7 @@ from pathlib import Path
 from specdoctor.core import events as ev
 from specdoctor.core.estimate import Estimate, Unit
 from specdoctor.core.measurement import Measurement
+from specdoctor.core.run_settings import RunSettings
 from specdoctor.core.server import SpecSetting
 from tests.cli.conftest import Command, document
 
@@ -58,7 +59,7 @@ def transcript(folder: Path, run: str, cycle_ms: float, **facts: str) -> Path:
         fingerprint={"host.boot_id": "b", "server.started": run, "workload.prompts": "p", **facts},
     )
     events = [
-        ev.RunStarted(run=run, target="local:", settings=ev.RunSettings(), tool_version="1"),
+        ev.RunStarted(run=run, target="local:", settings=RunSettings(), tool_version="1"),
         ev.EvidenceRecorded(evidence="E1", action=None, source="bench", summary="as found"),
         ev.Measured(measurement=measured),
     ]

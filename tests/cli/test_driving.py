@@ -16,11 +16,11 @@ from specdoctor.assembly.stores import close_store, open_store, stored_start
 from specdoctor.cli.driving import drive
 from specdoctor.cli.lasting import Lasting
 from specdoctor.core.errors import EXIT_INTERRUPTED, StoreError
-from specdoctor.core.events import RunSettings
 from specdoctor.core.ledger import fold
 from specdoctor.core.model import Risk
 from specdoctor.core.moves import Move
 from specdoctor.core.ports import Briefing
+from specdoctor.core.run_settings import RunSettings
 from specdoctor.lab.simulation import SimulatedHost
 from specdoctor.lab.world import World
 from specdoctor.planners.rules import RulePlanner

@@ -15,7 +15,7 @@ from typer.main import get_command
 from specdoctor import __version__
 from specdoctor.cli.main import app
 from specdoctor.core.endpoint import Endpoint
-from specdoctor.core.events import RunSettings
+from specdoctor.core.run_settings import RunSettings
 from tests.cli.conftest import Command
 
 HELP_LIMIT_S = 0.3

@@ -13,6 +13,7 @@ from specdoctor.core.launch import LaunchChange, LaunchOutcome, RestoreOutcome
 from specdoctor.core.ledger import Ledger, fold
 from specdoctor.core.model import Risk, Status
 from specdoctor.core.moves import Relaunch
+from specdoctor.core.run_settings import RunSettings
 from specdoctor.core.server import ServerRef
 
 CHANGE = LaunchChange(label="without speculation", remove_flags=("--speculative-algorithm",))
@@ -20,7 +21,7 @@ NEW = ServerRef(pid=7, start_ticks=70, port=30000)
 
 
 def started() -> Ledger:
-    return fold([ev.RunStarted(run="r1", target="t", settings=ev.RunSettings(), tool_version="0")])
+    return fold([ev.RunStarted(run="r1", target="t", settings=RunSettings(), tool_version="0")])
 
 
 def hypothesis(prediction: bool = True) -> Hypothesis:

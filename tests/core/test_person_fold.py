@@ -12,6 +12,7 @@ from specdoctor.core.hypothesis import Hypothesis
 from specdoctor.core.launch import LaunchChange
 from specdoctor.core.ledger import Ledger, fold
 from specdoctor.core.model import Risk, Status
+from specdoctor.core.run_settings import RunSettings
 from specdoctor.planners.experiments import Experiment, as_ranked
 
 WISH = wishes.RelaunchWish(launch=wishes.LaunchWish(draft_steps=5))
@@ -24,7 +25,7 @@ def opened(name: str = "H1", *, key: str = "k") -> ev.HypothesisOpened:
 
 
 def begun(*events: ev.Event) -> Ledger:
-    settings = ev.RunSettings(symptom="slow")
+    settings = RunSettings(symptom="slow")
     return fold([ev.RunStarted(run="r1", target="t", settings=settings, tool_version="1"), opened(), *events])
 
 

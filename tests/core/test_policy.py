@@ -11,6 +11,7 @@ from specdoctor.core.ledger import Ledger, fold
 from specdoctor.core.model import Risk
 from specdoctor.core.moves import Bench, Move, Relaunch, Restore, Snapshot, Watch
 from specdoctor.core.policy import Accepted, Refused, Situation, decide
+from specdoctor.core.run_settings import RunSettings
 from specdoctor.core.server import Keeper
 
 PLAIN = Keeper(kind="plain", restartable=True)
@@ -25,7 +26,7 @@ OWN = QUIET.model_copy(update={"foreign_requests": 3, "own_load": "benchmark A6 
 def ledger(**settings: object) -> Ledger:
     prediction = Prediction(metric="throughput_tok_s", op=">", value=1.0, under=CHANGE.key)
     opened = Hypothesis(id="H1", key="k", cause=None, claim="c", answers="symptom", prediction=prediction)
-    start = ev.RunStarted(run="r", target="t", settings=ev.RunSettings.model_validate(settings), tool_version="0")
+    start = ev.RunStarted(run="r", target="t", settings=RunSettings.model_validate(settings), tool_version="0")
     return fold([start, ev.HypothesisOpened(hypothesis=opened)])
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from specdoctor.app.run import Run
-from specdoctor.core.events import CauseNamed, VerdictReached
+from specdoctor.core.conclusions import CauseNamed
+from specdoctor.core.events import VerdictReached
 from specdoctor.core.ledger import Ledger
 from specdoctor.core.model import Role, Verdict
 from specdoctor.lab.world import World

@@ -10,8 +10,8 @@ from specdoctor.app.investigation import investigate, start
 from specdoctor.app.run import Run
 from specdoctor.assembly.catalogue import all_checks
 from specdoctor.assembly.planning import playbook_at
-from specdoctor.core.events import RunSettings
 from specdoctor.core.model import Risk
+from specdoctor.core.run_settings import RunSettings
 from specdoctor.lab.simulation import SimulatedHost
 from specdoctor.lab.world import World
 from specdoctor.planners.expectations import outcomes

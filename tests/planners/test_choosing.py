@@ -5,11 +5,12 @@ from __future__ import annotations
 import pytest
 
 from specdoctor.core.choice import Choice, ExperimentOption
-from specdoctor.core.events import EvidenceRecorded, HypothesisClosed, HypothesisOpened, RunSettings, RunStarted
+from specdoctor.core.events import EvidenceRecorded, HypothesisClosed, HypothesisOpened, RunStarted
 from specdoctor.core.hypothesis import Answers, Hypothesis, Prediction
 from specdoctor.core.launch import START_MARK, LaunchChange
 from specdoctor.core.ledger import Ledger
 from specdoctor.core.model import Status
+from specdoctor.core.run_settings import RunSettings
 from specdoctor.knowledge.table import CAUSES
 from specdoctor.planners.choosing import UNKNOWN_SHARE, VERDICTS, choice_of, entropy, next_experiment, priors, ranked
 from specdoctor.planners.experiments import Experiment

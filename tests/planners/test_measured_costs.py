@@ -12,6 +12,7 @@ from specdoctor.core.ledger import Ledger, fold
 from specdoctor.core.measurement import Measurement
 from specdoctor.core.model import Status
 from specdoctor.core.moves import OpenHypothesis
+from specdoctor.core.run_settings import RunSettings
 from specdoctor.core.server import SpecSetting
 from specdoctor.planners.fixed_cost import fixed_cost
 from specdoctor.planners.idle_positions import pays
@@ -58,7 +59,7 @@ def ledger_of(now: Measurement, off: Measurement) -> Ledger:
     slower = Hypothesis(id="H1", key="symptom:slower", cause=None, claim="c", answers="symptom", prediction=claim)
     return fold(
         [
-            ev.RunStarted(run="r", target="t", settings=ev.RunSettings(), tool_version="0"),
+            ev.RunStarted(run="r", target="t", settings=RunSettings(), tool_version="0"),
             *(ev.EvidenceRecorded(evidence=f"E{i}", action=None, source="s", summary="s") for i in (1, 2)),
             ev.HypothesisOpened(hypothesis=slower),
             ev.Measured(measurement=now),

@@ -8,11 +8,13 @@ from __future__ import annotations
 import hashlib
 
 from specdoctor.core import events as ev
+from specdoctor.core.conclusions import CauseNamed, Recommendation
 from specdoctor.core.estimate import Estimate, Unit
 from specdoctor.core.hypothesis import Claim, Hypothesis, Observation, Prediction, TodoItem, TodoStatus
 from specdoctor.core.launch import LaunchChange, LaunchOutcome, RestoreOutcome
 from specdoctor.core.measurement import Measurement
 from specdoctor.core.model import Risk, Role, Status, Verdict
+from specdoctor.core.run_settings import RunSettings
 from specdoctor.core.server import Rewrite, ServerRef, Source, SpecSetting
 
 START = 1_740_146_400.0
@@ -110,7 +112,7 @@ def _reading(t: _Timeline) -> None:
         ev.RunStarted(
             run="7f3c",
             target="eagle-a",
-            settings=ev.RunSettings(symptom="56.8 tok/s with EAGLE-3, 90 without", allow=Risk.LOAD),
+            settings=RunSettings(symptom="56.8 tok/s with EAGLE-3, 90 without", allow=Risk.LOAD),
             tool_version="0.1.0",
         ),
         after_s=0.0,
@@ -320,14 +322,14 @@ def _ending(t: _Timeline) -> None:
             verdict=Verdict.CAUSE,
             headline="the cut to 2 draft tokens is real, and is not why it is slow",
             causes=(
-                ev.CauseNamed(
+                CauseNamed(
                     cause="CFG-3",
                     status="supported",
                     role=Role.PRESENT,
                     claim="16 draft tokens were asked for, 2 are in force",
                     evidence=("E2",),
                 ),
-                ev.CauseNamed(
+                CauseNamed(
                     cause="WIRE-1",
                     status="suspected",
                     role=Role.EXPLAINS,
@@ -337,7 +339,7 @@ def _ending(t: _Timeline) -> None:
             ),
             ruled_out=("CFG-3 as the explanation",),
             missing=("what the drafter was trained on: read its training config",),
-            recommendation=ev.Recommendation(
+            recommendation=Recommendation(
                 launch="python3 -m sglang.launch_server --model-path /models/Kimi-K2.5 --tp 8 --port 30000 "
                 "--trust-remote-code --mem-fraction-static 0.85",
                 rollback="python3 -m sglang.launch_server --model-path /models/Kimi-K2.5 --tp 8 --port 30000 "

@@ -13,7 +13,8 @@ from pydantic import BaseModel
 from specdoctor.core import events as ev
 from specdoctor.core.errors import LedgerError
 from specdoctor.core.events import Event, event_from_json, event_to_json
-from specdoctor.core.ledger import ActionEntry, Ledger, fold
+from specdoctor.core.ledger import Ledger, fold
+from specdoctor.core.ledger_view import ActionEntry
 from specdoctor.core.model import DECIDED, Status
 from specdoctor.render.json_run import RunDocument, run_json
 from specdoctor.render.lines import event_line

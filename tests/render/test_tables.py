@@ -6,6 +6,7 @@ from specdoctor.core.hypothesis import Observation
 from specdoctor.core.launch import LaunchChange
 from specdoctor.core.model import Risk
 from specdoctor.core.ports import Scene
+from specdoctor.core.run_settings import RunSettings
 from specdoctor.render.tables import (
     RUN_ROW_KINDS,
     PlaybookRow,
@@ -67,7 +68,7 @@ def test_a_run_s_row_needs_only_some_kinds_of_events() -> None:
 
 
 def waits(*events: ev.Event) -> str:
-    begun = ev.RunStarted(run="r1", target="t", settings=ev.RunSettings(), tool_version="1", by="ann@desk")
+    begun = ev.RunStarted(run="r1", target="t", settings=RunSettings(), tool_version="1", by="ann@desk")
     row = run_row([begun, *events])
     assert row is not None
     return row.waits

@@ -12,10 +12,10 @@ from specdoctor.analysis.launches import measured_launches
 from specdoctor.app.investigation import investigate, resume, start
 from specdoctor.app.run import Run
 from specdoctor.assembly.planning import playbook_at
-from specdoctor.core.events import RunSettings
 from specdoctor.core.model import Risk, Status
 from specdoctor.core.moves import Move
 from specdoctor.core.ports import Briefing
+from specdoctor.core.run_settings import RunSettings
 from specdoctor.lab.simulation import SimulatedHost
 from specdoctor.lab.world import World
 from specdoctor.planners.expectations import Outcome, exit_code, outcomes

@@ -10,6 +10,7 @@ from specdoctor.core import wishes
 from specdoctor.core.errors import UsageError
 from specdoctor.core.hypothesis import Hypothesis, Prediction, TodoItem
 from specdoctor.core.model import Risk, Status
+from specdoctor.core.run_settings import RunSettings
 from specdoctor.session.question import choices, question_lines
 from specdoctor.session.table import COMMANDS, completions_of, outcome_of
 from specdoctor.session.view import View
@@ -33,7 +34,7 @@ ASKS = ev.ApprovalAsked(
 
 
 def view(*events: ev.Event) -> View:
-    settings = ev.RunSettings(symptom="slow")
+    settings = RunSettings(symptom="slow")
     begun = ev.RunStarted(run="r1", target="t", settings=settings, tool_version="1")
     evidence = ev.EvidenceRecorded(evidence="E1", action=None, source="check x", summary="read it")
     return View(

@@ -11,6 +11,7 @@ import pytest
 from specdoctor.core import events as ev
 from specdoctor.core.errors import StoreError, UsageError
 from specdoctor.core.ports import Store
+from specdoctor.core.run_settings import RunSettings
 from specdoctor.store.runs import SqliteStore, default_path
 from tests.render.story import story
 
@@ -28,7 +29,7 @@ def store(path: Path) -> Iterator[SqliteStore]:
 
 
 def started(run: str, at: float = 0.0) -> ev.RunStarted:
-    return ev.RunStarted(at=at, run=run, target="eagle-a", settings=ev.RunSettings(), tool_version="0.1.0")
+    return ev.RunStarted(at=at, run=run, target="eagle-a", settings=RunSettings(), tool_version="0.1.0")
 
 
 def test_events_come_back_in_order_from_another_connection(store: SqliteStore, path: Path) -> None:
