@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 def playbook_at(path: Path) -> Playbook:
     """A playbook file. Raises UsageError with every fault in it."""
-    from specdoctor.planners.playbook_schema import load_playbook
+    from specdoctor.planners.playbook_file import load_playbook
 
     return load_playbook(path, checks=[check.name for check in all_checks()])
 

@@ -31,7 +31,7 @@ def shipped_folder() -> Path:
 
 def all_playbooks() -> tuple[PlaybookFile, ...]:
     """Every playbook by name; one in ./playbooks stands before a shipped one of the same name."""
-    from specdoctor.planners.playbook_schema import title_of
+    from specdoctor.planners.playbook_file import title_of
 
     found: dict[str, tuple[str, Path]] = {}
     for source, folder in (("specdoctor", shipped_folder()), ("here", Path(FOLDER))):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import http.client
 import itertools
 import json
 import os
@@ -11,7 +10,6 @@ import socket
 import threading
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -21,45 +19,18 @@ from specdoctor.lab.boot import Booted, boot, launch, wait_ready
 from specdoctor.lab.errors import LabError
 from specdoctor.lab.host import PracticeHost
 from tests.lab.host_world import BASE, SPECULATION, eventually, lives, run_on, small_world, text_on
-
-PROMPT = "Write about the harbour at dawn, slowly and with care."
-
-
-@dataclass(frozen=True)
-class Answer:
-    status: int
-    body: bytes
-    kind: str
-
-    @property
-    def json(self) -> Any:
-        return json.loads(self.body)
-
-
-def call(port: int, method: str, path: str, body: Any = None, headers: dict[str, str] | None = None) -> Answer:
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=20)
-    try:
-        data = body if isinstance(body, bytes | type(None)) else json.dumps(body).encode()
-        connection.request(method, path, data, headers or {})
-        response = connection.getresponse()
-        return Answer(response.status, response.read(), response.headers.get("content-type", ""))
-    finally:
-        connection.close()
-
-
-def generate(port: int, **body: Any) -> Answer:
-    parameters = {"max_new_tokens": 12, "temperature": 0, "ignore_eos": True}
-    given = {"text": PROMPT, **body}
-    if "input_ids" in body:
-        del given["text"]
-    return call(port, "POST", "/generate", {"sampling_params": parameters, **given})
-
-
-def events(answer: Answer) -> list[Any]:
-    """The chunks of an event stream, which must end as SGLang ends it."""
-    parts = answer.body.decode().split("\n\n")
-    assert parts[-2:] == ["data: [DONE]", ""]
-    return [json.loads(part.removeprefix("data: ")) for part in parts[:-2]]
+from tests.lab.serving import (
+    PROMPT,
+    Answer,
+    call,
+    children_of,
+    end,
+    events,
+    free_port,
+    generate,
+    memory_used,
+    running_on,
+)
 
 
 @pytest.fixture(scope="module")
@@ -71,11 +42,6 @@ def host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PracticeHost]:
 @pytest.fixture(scope="module")
 def server(host: PracticeHost) -> Booted:
     return boot(host, wait_s=20)
-
-
-def pid_of(server: Booted) -> int:
-    assert server.pid is not None
-    return server.pid
 
 
 class TestProcesses:
@@ -205,10 +171,6 @@ class TestGenerate:
         call(server.port, "POST", "/abort_request", {"rid": "long-one"})
         asking.join(5)
         assert answers[0].json["meta_info"]["finish_reason"]["type"] == "abort"
-
-
-def running_on(port: int) -> int:
-    return int(call(port, "GET", "/v1/loads").json["loads"][0]["num_running_reqs"])
 
 
 class TestOpenAi:
@@ -384,23 +346,3 @@ class TestStartsAndEnds:
         with PracticeHost(world, state_dir=tmp_path / "host") as host, pytest.raises(LabError) as caught:
             boot(host, wait_s=20)
         assert "--mem-fraction-static" in str(caught.value)
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as probe:
-        return int(probe.getsockname()[1])
-
-
-def children_of(pid: int) -> list[int]:
-    return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
-
-
-def end(pid: int) -> None:
-    """Kill a server and wait until its workers have noticed."""
-    workers = children_of(pid)
-    os.kill(pid, signal.SIGKILL)
-    assert eventually(lambda: not any(lives(worker) for worker in workers))
-
-
-def memory_used(host: PracticeHost, gpu: int) -> str:
-    return text_on(host, f"nvidia-smi -i {gpu} --query-gpu=memory.used --format=csv,noheader,nounits").strip()

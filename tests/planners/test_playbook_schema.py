@@ -8,6 +8,7 @@ import pytest
 
 from specdoctor.core.errors import UsageError
 from specdoctor.core.model import Status, Verdict
+from specdoctor.planners.playbook_file import load_playbook, title_of
 from specdoctor.planners.playbook_schema import (
     BenchStep,
     CauseExpectation,
@@ -16,8 +17,6 @@ from specdoctor.planners.playbook_schema import (
     HypothesisExpectation,
     RelaunchStep,
     VerdictExpectation,
-    load_playbook,
-    title_of,
 )
 
 CHECKS = ("layer-wiring", "request-cap", "tree-width")
