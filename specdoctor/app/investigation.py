@@ -31,6 +31,7 @@ from specdoctor.core.errors import (
 from specdoctor.core.model import Risk, Verdict
 from specdoctor.core.moves import Move, Recognise, Restore, Snapshot
 from specdoctor.core.policy import Refused, decide
+from specdoctor.core.resuming import resume_line
 from specdoctor.core.run_settings import RunSettings
 
 _move: TypeAdapter[Move] = TypeAdapter(Move)
@@ -38,7 +39,7 @@ _move: TypeAdapter[Move] = TypeAdapter(Move)
 
 def going_on(run: Run) -> str:
     """The command that goes on with a run."""
-    return f"specdoctor investigate --resume {run.id}"
+    return resume_line(run.ledger)
 
 
 def start(run: Run, settings: RunSettings, *, by: str = "") -> None:
@@ -124,7 +125,7 @@ def investigate(run: Run, *, checkpoints: Path | None) -> int:
         put_back(run, why="interrupted")
         return _end(run, EXIT_INTERRUPTED, "interrupted by the user")
     except ConnectionLost as lost:
-        return _end(run, EXIT_OUTSIDE, f"{lost.message}; go on with: specdoctor investigate --resume {run.id}")
+        return _end(run, EXIT_OUTSIDE, f"{lost.message}; go on with: {going_on(run)}")
     except StoreError:
         put_back(run, why="the run cannot be recorded")
         raise
@@ -138,7 +139,7 @@ def investigate(run: Run, *, checkpoints: Path | None) -> int:
     if not finished:
         put_back(run, why="nobody could be asked")
         _conclude(run)
-        return _end(run, EXIT_APPROVAL, f"waits for permission; go on with: specdoctor investigate --resume {run.id}")
+        return _end(run, EXIT_APPROVAL, f"waits for permission; go on with: {going_on(run)}")
     _release(run)
     return _end(run, _exit_code(run), "finished")
 
@@ -168,7 +169,7 @@ def put_back(run: Run, *, why: str) -> None:
 
 def _put_back_unrecorded(run: Run, error: StoreError) -> StoreError:
     """Nothing can be written any more (a full disk): the server is put back all the same; the error says how it is."""
-    step = f"make room, then: specdoctor investigate --resume {run.id}"
+    step = f"make room, then: {going_on(run)}"
     if run.scene is None or not any(a.started.what == "relaunch" for a in run.ledger.actions.values()):
         return type(error)(f"{error.message}; the server was not changed", tried=error.tried, next_step=step)
     try:

@@ -10,6 +10,7 @@ from specdoctor.cli.interrupts import LeftAtOnce, interrupts
 from specdoctor.cli.lasting import hang_up_when_lost
 from specdoctor.cli.output import say
 from specdoctor.core.errors import EXIT_INTERRUPTED, StoreError
+from specdoctor.core.resuming import resume_line
 
 if TYPE_CHECKING:
     from specdoctor.app.run import Run
@@ -92,7 +93,7 @@ def _last_words(run: Run) -> str:
     state = "the server may not be as it was, which its guard on the host puts right"
     if not any(a.started.what == "relaunch" for a in run.ledger.actions.values()):
         state = "the server was not changed"
-    return f"left at once; {state}. Go on with:  specdoctor investigate --resume {run.id}"
+    return f"left at once; {state}. Go on with:  {resume_line(run.ledger)}"
 
 
 def write_report(run_id: str, store: MirroredStore) -> Path | None:

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from specdoctor.core.errors import EXIT_INTERRUPTED
 from specdoctor.core.ledger import Ledger
+from specdoctor.core.resuming import resume_line
 
 
 def going_on_words(ledger: Ledger) -> str:
     """How to go on with a run that has more to do; empty for one that came to its end."""
-    command = f"specdoctor investigate --resume {ledger.run}"
     ended = ledger.ended
-    if ended is not None and ended.exit_code != EXIT_INTERRUPTED and command not in ended.reason:
+    told = f"specdoctor investigate --resume {ledger.run}"
+    if ended is not None and ended.exit_code != EXIT_INTERRUPTED and told not in ended.reason:
         return ""
-    return f"{_server_words(ledger)}; go on with:  {command}"
+    return f"{_server_words(ledger)}; go on with:  {resume_line(ledger)}"
 
 
 def _server_words(ledger: Ledger) -> str:

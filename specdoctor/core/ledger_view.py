@@ -103,7 +103,7 @@ class LedgerView:
         """
         made = {r.outcome.action for r in self.relaunches if r.outcome.status != "refused"}
         made |= {r.outcome.action for r in self.restores if r.started}
-        return len(made) + len(self.unsettled())
+        return len(made | {a.started.action for a in self.unsettled()})
 
     @property
     def downtime_s(self) -> float:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from specdoctor.core.ledger import Ledger
 from specdoctor.core.model import Frozen, Risk, Status
 from specdoctor.core.moves import Bench, Move, OpenHypothesis, Park, Relaunch, Watch, risk_of
+from specdoctor.core.resuming import budget_to_go_on
 from specdoctor.core.server import Keeper
 
 
@@ -100,7 +101,7 @@ def _relaunch(move: Relaunch, ledger: Ledger, situation: Situation) -> Refused |
         said = f"{ledger.restarts} of {ledger.settings.max_restarts} restarts are used"
         return Refused(
             why=f"restart budget: {said}, and one is kept for putting the original back",
-            next_step="allow more with --max-restarts",
+            next_step=f"allow more with --resume {ledger.run} --max-restarts {budget_to_go_on(ledger)}",
         )
     return None
 

@@ -13,6 +13,7 @@ from specdoctor.core.hypothesis import Hypothesis
 from specdoctor.core.ledger import Ledger, fold
 from specdoctor.core.measurement import Measurement
 from specdoctor.core.model import DECIDED, Status
+from specdoctor.core.resuming import resume_line
 from specdoctor.render.asked import rewrites_of
 from specdoctor.render.clean import clean, one_line
 from specdoctor.render.figures import TODO_WORDS, amount, clock, evidence_ids, prediction_and_result
@@ -184,7 +185,7 @@ def _next_step(ledger: Ledger, width: int, *, at_work: bool) -> str:
     why = "the server may not be as it was found" if ledger.restored is False else "the run is unfinished"
     undecided = [h.id for h in ledger.hypotheses.values() if h.status is Status.OPEN]
     still = f"; open: {' '.join(undecided)}" if undecided else ""
-    text = f"{why}{still}; go on with:  specdoctor investigate --resume {ledger.run}"
+    text = f"{why}{still}; go on with:  {resume_line(ledger)}"
     return "\n".join(labelled("next", text, label_width=11, width=width))
 
 
