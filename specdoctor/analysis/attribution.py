@@ -17,6 +17,10 @@ from specdoctor.analysis.interval import NORMAL_95, Estimate, between, ratio
 from specdoctor.analysis.stats import DEFAULT_LAUNCH_SD
 from specdoctor.core.model import Frozen
 
+DETAILED = ("model.config", "draft.config", "draft.tensors")
+"""Files whose entries are facts too; of older measurements only the digest is known."""
+MOST_NAMED = 6
+"""Names in a sentence."""
 UNIFORM_WITHIN = 0.10
 """Cycle and baseline step count as slowed alike when their factors differ by less than this (heuristic)."""
 WIDEST_FOR_NONE = 0.20
@@ -226,14 +230,25 @@ def _suspects(
     if not first or not second:
         return ()
     found: list[Suspect] = []
-    for key in sorted(first.keys() | second.keys()):
+    for key in _compared(first, second):
         before, after = first.get(key), second.get(key)
-        if before == after:
-            continue
         family = next((f for f in _FAMILIES if key.startswith(f.prefixes)), _OTHER)
         fit = _fit(family, parts, shape) * (1.0 if before is not None and after is not None else 0.5)
         found.append(Suspect(key=key, first=before, second=after, kind=family.kind, fit=fit, why=family.why))
     return tuple(sorted(found, key=lambda s: (-s.fit, s.key)))
+
+
+def _compared(first: Mapping[str, str], second: Mapping[str, str]) -> list[str]:
+    """The facts to tell apart by: an entry of a file where both sides know them by name, else the file's digest."""
+    differ = [key for key in sorted(first.keys() | second.keys()) if first.get(key) != second.get(key)]
+    for whole in DETAILED:
+        within = f"{whole}."
+        if all(any(key.startswith(within) for key in side) for side in (first, second)):
+            named = any(key.startswith(within) for key in differ)
+            differ = [key for key in differ if not (named and key == whole)]
+        else:
+            differ = [key for key in differ if not key.startswith(within)]
+    return differ
 
 
 def _fit(family: _Family, parts: tuple[Part, ...], shape: Shape) -> float:
@@ -266,11 +281,16 @@ def _outcome(first: Arm, second: Arm, parts: tuple[Part, ...], suspects: tuple[S
     changed = ", ".join(f"{part.name} {part.change}" for part in clear)
     state = [s.key for s in suspects if s.kind in ("state", "marker") and s.key != "server.started"]
     if state:
-        return "not attributable", f"{changed}; the system state changed ({', '.join(state)})"
+        return "not attributable", f"{changed}; the system state changed ({_listed(state)})"
     own = [s.key for s in suspects if s.kind in ("software", "settings")]
     if own:
-        return "attributable", f"{changed}; what differs: {', '.join(own)}"
+        return "attributable", f"{changed}; what differs: {_listed(own)}"
     return "unexplained", f"{changed}, and nothing that was recorded differs"
+
+
+def _listed(names: list[str]) -> str:
+    more = len(names) - MOST_NAMED
+    return ", ".join(names[:MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
 
 
 def _unclear(parts: tuple[Part, ...]) -> tuple[Outcome, str]:

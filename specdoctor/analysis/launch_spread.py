@@ -26,6 +26,8 @@ RECORD = "starts on record"
 CHANGES_WITH_A_START = ("server.started", "container.started_at", "container.id")
 _OF_THE_DAY = (*CHANGES_WITH_A_START, "host.boot_id", "host.booted_at")
 _OF_THE_MEASUREMENT = ("workload.", "args.launch", "args.speculation")
+_TOLD_BY_DIGEST = ("model.config.", "draft.config.", "draft.tensors.")
+"""What earlier versions recorded no more of than a digest."""
 
 
 class StartsOnRecord(Frozen):
@@ -155,5 +157,7 @@ def _lasting(fingerprint: Mapping[str, str]) -> dict[str, str]:
     return {
         k: v
         for k, v in fingerprint.items()
-        if k not in _OF_THE_DAY and not k.startswith(_OF_THE_MEASUREMENT) and not secret_name(k.rpartition(".")[2])
+        if k not in _OF_THE_DAY
+        and not k.startswith((*_OF_THE_MEASUREMENT, *_TOLD_BY_DIGEST))
+        and not secret_name(k.rpartition(".")[2])
     }

@@ -6,6 +6,8 @@ import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
+from itertools import islice
+from typing import Any
 
 from specdoctor.core.facts import Facts, PackageFacts, ProcessFacts
 from specdoctor.core.gpu_table import gpu_rows
@@ -13,6 +15,7 @@ from specdoctor.core.measurement import BenchPlan, Measurement
 from specdoctor.core.ports import Scene
 from specdoctor.core.redact import redact
 from specdoctor.core.server import ServerRef, ServerView, SpecSetting
+from specdoctor.drafter.listed import TENSORS, tensors_listed
 
 _GPU_FIELDS = {
     "name": "gpu.name",
@@ -27,6 +30,9 @@ _GPU_FIELDS = {
     "pcie.link.gen.current": "gpu.pcie_gen",
     "pcie.link.width.current": "gpu.pcie_width",
 }
+MOST_DETAILS = 100
+LONGEST_DETAIL = 80
+"""Entries of a configuration, tensors of a drafter, and characters of an entry that are told by name."""
 _UNSET = ("", "[N/A]", "N/A", "[Not Supported]")
 _CHANGES_BY_ITSELF = frozenset(
     {"internal_states", "startup_time", "random_seed", "port", "host", "nccl_port", "dist_init_addr", "log_level"}
@@ -51,6 +57,7 @@ def fingerprint(
         _process(process),
         _software(view, facts, process),
         _settings(view, spec, launch_key),
+        _tensors(view, facts),
         _started(view, process, server),
         {f"workload.{name}": value for name, value in workload.items()}.items(),
     ):
@@ -143,6 +150,25 @@ def _settings(view: ServerView, spec: SpecSetting, launch_key: str) -> Iterator[
     yield "args.launch", "as found" if launch_key == "original" else launch_key
     for key, config in (("model.config", view.target_config), ("draft.config", view.draft_config)):
         yield key, _digest(config) if config else ""
+        yield from islice(((f"{key}.{name}", value) for name, value in _named(config or {})), MOST_DETAILS)
+
+
+def _named(config: Mapping[str, Any], within: str = "") -> Iterator[tuple[str, str]]:
+    """The short entries of a configuration by name, so that a difference can be told by more than the digest."""
+    for key, value in sorted(config.items()):
+        name = f"{within}{key}"
+        if isinstance(value, Mapping):
+            yield from _named(value, f"{name}.")
+        elif not key.startswith("_") and len(text := json.dumps(value)) <= LONGEST_DETAIL:
+            yield name, value if isinstance(value, str) else text
+
+
+def _tensors(view: ServerView, facts: Facts) -> Iterator[tuple[str, str]]:
+    """The drafter's tensors, type and shape each, where the probe listed them."""
+    listed = facts.files.get(f"{view.draft_path}/{TENSORS}")
+    tensors = tensors_listed(listed.text or "") if listed is not None else {}
+    for name, tensor in islice(sorted(tensors.items()), MOST_DETAILS):
+        yield f"draft.tensors.{name}", f"{tensor.dtype} {list(tensor.shape)}"
 
 
 def _started(view: ServerView, process: ProcessFacts | None, server: ServerRef | None) -> Iterator[tuple[str, str]]:

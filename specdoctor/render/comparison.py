@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import groupby
 from typing import Any
 
 from specdoctor.analysis.attribution import Arm, Attribution, Part, Suspect
 from specdoctor.core.estimate import Estimate
 from specdoctor.render.figures import amount
-from specdoctor.render.layout import clip, columns, labelled
+from specdoctor.render.layout import clip, columns, labelled, wrap
 
 SCHEMA = "specdoctor.compare/1"
 _LABEL_WIDTH = 12
@@ -17,7 +19,18 @@ _SHAPES = {
     "no clear change": "neither baseline nor cycle changed clearly: nothing tells a slower GPU from a longer cycle",
     "unknown": "without both baselines it cannot be told whether the whole GPU or only the cycle slowed down",
 }
-_MOST_SUSPECTS = 12
+_FILES = {
+    "model.config.": "target's config.json,",
+    "draft.config.": "drafter's config.json,",
+    "draft.tensors.": "drafter's tensor",
+}
+_WHOLE_FILES = {
+    "model.config": "target's config.json (digest; its entries are not on record)",
+    "draft.config": "drafter's config.json (digest; its entries are not on record)",
+}
+_MOST_SUSPECTS = 20
+_LONGEST = 160
+"""Characters of a value; a longer one is cut, a name never."""
 
 
 def comparison_document(first: Arm, second: Arm, found: Attribution) -> dict[str, Any]:
@@ -73,8 +86,7 @@ def comparison_text(first: Arm, second: Arm, found: Attribution, *, width: int) 
         lines += ["", columns(("part", "first", "second", "second / first (95 %)"), rows, width=width)]
     if found.suspects:
         lines += ["", *labelled("shape", _SHAPES[found.shape], label_width=_LABEL_WIDTH, width=width), ""]
-        rows_ = [(s.key, _value(s.first), _value(s.second), s.why) for s in found.suspects[:_MOST_SUSPECTS]]
-        lines.append(columns(("differs", "first", "second", "why it matters"), rows_, width=width))
+        lines += _differing(found.suspects[:_MOST_SUSPECTS], width)
         left = len(found.suspects) - _MOST_SUSPECTS
         if left > 0:
             lines.append(f"and {left} more that fit no better (--json lists all)")
@@ -86,8 +98,29 @@ def _short(estimate: Estimate) -> str:
     return f"{amount(estimate.value)} {estimate.unit}"
 
 
+def _differing(suspects: Sequence[Suspect], width: int) -> list[str]:
+    """Each fact with both values, first / second, under the reason why it matters."""
+    lines: list[str] = []
+    for why, alike in groupby(suspects, key=lambda s: s.why):
+        lines += labelled(
+            "differs" if not lines else "", f"{why} (first / second):", label_width=_LABEL_WIDTH, width=width
+        )
+        for s in alike:
+            name, *more = wrap(f"{_named(s.key)}: {_value(s.first)} / {_value(s.second)}", width - _LABEL_WIDTH - 4)
+            lines += [f"{' ' * (_LABEL_WIDTH + 2)}{name}", *(f"{' ' * (_LABEL_WIDTH + 4)}{line}" for line in more)]
+    return lines
+
+
+def _named(key: str) -> str:
+    """A fact in words where its name is that of a file's entry."""
+    for prefix, words in _FILES.items():
+        if key.startswith(prefix):
+            return f"{words} {key.removeprefix(prefix)}"
+    return _WHOLE_FILES.get(key, key)
+
+
 def _value(value: str | None) -> str:
-    return "not known" if value is None else clip(value, 24)
+    return "not known" if value is None else clip(value, _LONGEST)
 
 
 def _next(found: Attribution) -> str:

@@ -37,17 +37,18 @@ def test_the_spread_of_starts_is_what_makes_it_noise() -> None:
 
 
 def test_facts_must_be_equal_and_other_folders_of_one_name_stand_apart() -> None:
-    then = run("a", facts={"engine.version": "0.5.12", "args.model_path": "/a/M", "gpu.name": "H200"})
-    now = run("b", facts={"engine.version": "0.5.13", "args.model_path": "/b/M", "gpu.name": "H200"})
+    then = run("a", facts={"engine.version": "0.5.12", "engine.folder": "/a/M", "gpu.name": "H200"})
+    now = run("b", facts={"engine.version": "0.5.13", "engine.folder": "/b/M", "gpu.name": "H200"})
     found = diverged(then, now, launch_sd=0.05)
     assert [(s.key, s.first, s.second) for s in found.facts] == [("engine.version", "0.5.12", "0.5.13")]
-    assert [s.key for s in found.elsewhere] == ["args.model_path"]
+    assert [s.key for s in found.elsewhere] == ["engine.folder"]
     assert "what differs: engine.version: 0.5.12 then, 0.5.13 now" in headline(found)
 
 
 def test_only_another_folder_is_no_divergence() -> None:
-    found = diverged(run("a", facts={"args.x": "/a/M"}), run("b", facts={"args.x": "/b/M"}), launch_sd=0.05)
-    assert not found.any
+    found = diverged(run("a", facts={"args.x": "/a/M"}), run("b", facts={"args.x": "/b/N"}), launch_sd=0.05)
+    assert not found.any, "places are no part of what is compared, those of an older record neither"
+    assert not found.elsewhere
 
 
 def test_findings_and_ends_are_told_from_each_other() -> None:

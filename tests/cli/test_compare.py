@@ -85,6 +85,30 @@ def test_two_runs_of_different_states(specdoctor: Command, folder: Path) -> None
     assert found["suspects"][0]["key"] == "container.started_at"
 
 
+def test_two_models_are_told_apart_by_names_and_not_by_digests_alone(specdoctor: Command, folder: Path) -> None:
+    layers = "draft.config.eagle_config.eagle_aux_hidden_state_layer_ids"
+    tensor = "draft.tensors.midlayer.a_long_name.self_attn.q_proj.weight"
+    first = {
+        "draft.config": "0a1b",
+        layers: "[2, 30, 58]",
+        "draft.config.hidden_size": "7168",
+        tensor: "BF16 [8192, 2]",
+    }
+    second = {"draft.config": "2c3d", layers: "[3, 31, 59]", "draft.config.hidden_size": "7168"}
+    old = transcript(folder, "old", 20.0, **first, **{"draft.tensors.fc.weight": "BF16 [2, 3]", "model.config": "aa"})
+    new = transcript(folder, "new", 30.0, **second, **{"draft.tensors.fc.weight": "F16 [2, 3]", "model.config": "bb"})
+    shown = specdoctor("compare", str(old), str(new)).stdout
+    words = " ".join(shown.split())
+    assert "drafter's config.json, eagle_config.eagle_aux_hidden_state_layer_ids: [2, 30, 58] / [3, 31, 59]" in words
+    assert "drafter's tensor fc.weight: BF16 [2, 3] / F16 [2, 3]" in words
+    assert f"{tensor.removeprefix('draft.tensors.')}: BF16 [8192, 2] / not known" in words
+    assert "target's config.json (digest; its entries are not on record): aa / bb" in words
+    assert "0a1b" not in words
+    assert "hidden_size" not in words
+    assert "..." not in words
+    assert max(len(line) for line in shown.splitlines()) <= 80
+
+
 def test_a_run_against_itself(specdoctor: Command, folder: Path) -> None:
     place = transcript(folder, "one", 20.0)
     found = document(specdoctor("compare", str(place), str(place), "--json"))
