@@ -99,9 +99,31 @@ def speed_facts(view: ServerView) -> Iterator[Fact]:
         yield Fact(
             name="throughput_tok_s", value=round(same[0].throughput_tok_s, 4), estimator="one line", sources=source
         )
+    if not same and traffic.throughput is None:
+        yield from _unbounded(view.log.decode, traffic.concurrency, source)
     for name, figure in (("throughput_tok_s", traffic.throughput), ("step_ms", traffic.step)):
         if figure is not None:
             yield Fact(name=name, value=round(figure.value, 4), estimator=figure.estimator, sources=source)
+
+
+def _unbounded(windows: Sequence[DecodeWindow], running: int, source: tuple[Source, ...]) -> Iterator[Fact]:
+    """Speed by lines of an excerpt that show no prefill, and not whether requests ran through their whole interval."""
+    kept = [w for w in windows if w.running == running and w.throughput_tok_s > 0 and w.prompt_tok_s == 0]
+    if not kept:
+        return
+    speed = sum(w.throughput_tok_s for w in kept) / len(kept)
+    words = f"{'one line' if len(kept) == 1 else f'mean of {len(kept)} lines'} without prefill; idle time in it would "
+    yield Fact(
+        name="throughput_tok_s", value=round(speed, 4), estimator=f"{words}make the true speed higher", sources=source
+    )
+    length = weighted_accept_length(kept)
+    if length is not None:
+        yield Fact(
+            name="step_ms",
+            value=round(1000 * running * length / speed, 4),
+            estimator=f"running * accept length / throughput; {words}make the true step shorter",
+            sources=source,
+        )
 
 
 def whole_log_facts(view: ServerView) -> Iterator[Fact]:

@@ -30,6 +30,8 @@ from specdoctor.core.server import ServerView, WholeLog
 SCHEMA: Literal["specdoctor.triage/1"] = "specdoctor.triage/1"
 
 
+State = Literal["served", "starting", "down"]
+_STATES: dict[str, State] = {"running": "served", "starting": "starting", "down": "down"}
 UNKNOWN = ServerView(engine="", state="down")
 """Stands for a server of which no file tells: tables and notes may still say enough."""
 
@@ -45,15 +47,16 @@ class EngineSeen(Frozen):
 class TriageDocument(Frozen):
     """What the files say. `facts` holds only what is known, each figure of an estimate with its estimator beside
     it; `facts_from` names the places that it was read from, `unread` what could not be read, or in part. `state` is
-    None where nothing shows whether the server runs; `contradicted` is what the symptom says and the files do not.
-    `told` are figures that a person typed, `told_sums` what follows from them: nothing of it was read.
+    that of the time when the files were written, None where nothing shows it; `contradicted` is what the symptom says
+    and the files do not. `told` are figures that a person typed, `told_sums` what follows from them: nothing of it was
+    read.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
 
     schema_id: Literal["specdoctor.triage/1"] = Field(default=SCHEMA, alias="schema")
     engine: EngineSeen
-    state: Literal["running", "starting", "down"] | None
+    state: State | None
     verdict: Verdict
     headline: str
     findings: tuple[Finding, ...]
@@ -104,7 +107,7 @@ def triage(
     findings = findings_of(cited, texts, verdict=verdict)
     return TriageDocument(
         engine=EngineSeen(name=view.engine or None, version=view.version, version_range=view.version_range),
-        state=view.state if _was_seen(view, given) else None,
+        state=_STATES[view.state] if _was_seen(view, given) else None,
         verdict=verdict,
         headline=_headline(view, verdict, findings, by_name),
         findings=findings,

@@ -18,6 +18,7 @@ _COMMON_WORDS = re.compile(
     r"config|the|main|spec|now|new|current|after|end|final|\d+"
 )
 EARLIER = re.compile(r"base(?:line)?|before|old|prev(?:ious)?|without|no_?spec|plain|vanilla|other|reference|off|start")
+_PIECE = re.compile(r"#\d+$")
 _MOST_OTHERS = 8
 
 
@@ -84,7 +85,8 @@ def _by_log(
             same = [where for where in of_kind if marks[where] == marks[log]]
             free = [where for where in of_kind if not marks[where] or marks[where] not in taken]
             own |= {where: texts[where] for where in same or free}
-            shared += [] if same or kind != "launch line" else free
+            by_name = bool(same and marks[log])
+            shared += [] if by_name or kind != "launch line" else same or free
         view = _agreeing(own, shared, _hinted(engines, material, (log,)))
         found += [view] if view is not None else []
     return found
@@ -122,9 +124,13 @@ def _foreign(where: str, log: str) -> bool:
 
 
 def mark_of(where: str) -> str:
-    """What a file's name says beyond its kind: "server_base.log" and "launch_base.sh" are both "base"."""
+    """What a file's name says beyond its kind: "server_base.log" and "launch_base.sh" are both "base".
+
+    Pieces of one text bear the same name, which says nothing of either.
+    """
     path = PurePosixPath(where.lower())
-    words = [w for w in re.split(r"[^a-z0-9]+", f"{path.parent.name} {path.name.partition('.')[0]}") if w]
+    name = "" if _PIECE.search(where) else path.name.partition(".")[0]
+    words = [w for w in re.split(r"[^a-z0-9]+", f"{path.parent.name} {name}") if w]
     kept = ["base" if w in ("baseline", "base") else w for w in words if not _COMMON_WORDS.fullmatch(w)]
     return " ".join(kept)
 

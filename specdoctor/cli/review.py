@@ -37,7 +37,11 @@ def review(
       specdoctor review transcripts/7f3c --markdown > report.md
     """
     history, artefact = history_of(run)
-    if json:
+    if json and evidence is not None:
+        from specdoctor.render.review import evidence_json
+
+        print_json(evidence_json(history, evidence))
+    elif json:
         from specdoctor.core.ledger import fold
         from specdoctor.render.json_run import run_json
 

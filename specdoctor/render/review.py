@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
+from typing import Any
 
 from specdoctor.core.errors import UsageError
 from specdoctor.core.estimate import Estimate
@@ -18,13 +19,15 @@ from specdoctor.render.asked import rewrites_of
 from specdoctor.render.clean import clean, one_line
 from specdoctor.render.figures import TODO_WORDS, amount, clock, evidence_ids, prediction_and_result
 from specdoctor.render.json_run import estimators
-from specdoctor.render.layout import clip, columns, labelled, pad, paste_lines, wrap
+from specdoctor.render.layout import columns, labelled, pad, paste_lines, wrap
 from specdoctor.render.lines import cited_by, event_line, is_checkpoint
+from specdoctor.render.spelled_out import spelled_out
 from specdoctor.render.tables import rewrites_table
 from specdoctor.render.verdict import verdict_text
 
 _HEAD_LINES = 30
-_DATA_CELLS = 600
+_LABEL = 12
+_MOST_JSON = 4 << 20
 _STAMP = 9
 
 
@@ -62,23 +65,61 @@ def evidence_text(
     ledger = fold(history)
     record = ledger.evidence.get(evidence)
     if record is None:
-        known = ", ".join(ledger.evidence) or "none"
-        raise UsageError(f"run {ledger.run} has no evidence {evidence!r}", next_step=f"it has: {known}")
+        raise _unknown(ledger, evidence)
     rows = [
         (record.evidence, record.summary),
         ("from", record.source),
         ("at", clock(record.at - ledger.first_at) + (f", by action {record.action}" if record.action else "")),
         *_sources(record, ledger),
         *_figures(record, ledger),
-        *((key, clip(json.dumps(value, ensure_ascii=False), _DATA_CELLS)) for key, value in record.data.items()),
+        *_under_labels(spelled_out(record.data) if record.data else []),
         *(("cited", line) for line in _citing(record.evidence, history)),
     ]
     lines = [line for label, text in rows for line in labelled(one_line(label), text, label_width=12, width=width)]
     if record.artefact:
         lines += labelled("artefact", f"{record.artefact}  sha256 {record.sha256 or '?'}", label_width=12, width=width)
         if artefact is not None:
-            lines += ["", *_head(artefact(record.artefact), width)]
+            lines += ["", *_readable(artefact(record.artefact), width)]
     return "\n".join(lines)
+
+
+def evidence_json(history: Sequence[Event], evidence: str) -> dict[str, Any]:
+    """One piece of evidence as a document: the record, the places that it rests on, and what cites it."""
+    ledger = fold(history)
+    record = ledger.evidence.get(evidence)
+    if record is None:
+        raise _unknown(ledger, evidence)
+    observed = [o.observation for o in ledger.observations if o.evidence == evidence]
+    return {
+        "schema": "specdoctor.evidence/1",
+        "run": ledger.run,
+        **record.model_dump(mode="json", exclude={"kind"}),
+        "observations": [o.model_dump(mode="json") for o in observed],
+        "cited": _citing(evidence, history),
+    }
+
+
+def _unknown(ledger: Ledger, evidence: str) -> UsageError:
+    known = ", ".join(ledger.evidence) or "none"
+    return UsageError(f"run {ledger.run} has no evidence {evidence!r}", next_step=f"it has: {known}")
+
+
+def _under_labels(rows: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
+    """Rows whose name is longer than the label with the name in the text."""
+    return [(name, text) if len(name) < _LABEL else ("", f"{name}: {text}") for name, text in rows]
+
+
+def _readable(content: bytes, width: int) -> list[str]:
+    """The head of an artefact; one that is a JSON document is spelled out."""
+    text = content.decode("utf-8", errors="replace").strip()
+    if text[:1] in ("{", "[") and len(content) <= _MOST_JSON:
+        try:
+            rows = spelled_out(json.loads(text))
+        except (ValueError, RecursionError):
+            return _head(content, width)
+        named = _under_labels([(clean(name), clean(value)) for name, value in rows])
+        return [line for name, value in named for line in labelled(one_line(name), value, label_width=12, width=width)]
+    return _head(content, width)
 
 
 def _section(title: str, lines: Sequence[str]) -> str:

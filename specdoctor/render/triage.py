@@ -7,6 +7,12 @@ from typing import Any
 from specdoctor.render.layout import labelled, paste_lines
 
 LABEL_WIDTH = 12
+_STATES = {
+    "served": "served when these files were written; whether it runs now they do not say",
+    "starting": "was starting: its log ends before it was ready",
+    "down": "had ended when these files were written, or never came up",
+    None: "by its launch line: whether it runs is not said",
+}
 _ESTIMATOR = "_estimator"
 _ROLES = {
     "explains": "explains it",
@@ -21,7 +27,7 @@ def triage_lines(document: dict[str, Any], *, width: int) -> str:
     engine = document["engine"]
     if engine["name"]:
         version = engine["version"] or engine["version_range"] or "of unknown version"
-        state = document["state"] or "by its launch line: whether it runs is not said"
+        state = _STATES[document["state"]]
         rows.append(("server", f"{engine['name']} {version}, {state}"))
     rows += [*_payoff(document["facts"]), *_facts(document)]
     rows += [("identity" if n == 0 else "", check["text"]) for n, check in enumerate(document["identity"])]

@@ -34,4 +34,4 @@ def test_what_they_do_not_contradict_is_not(symptom: str) -> None:
 
 def test_a_launch_line_alone_is_no_running_server() -> None:
     assert triaged({"launch.sh": LAUNCH}, symptom="").state is None
-    assert triaged({"launch.sh": LAUNCH, "server.log": LOG}, symptom="").state == "running"
+    assert triaged({"launch.sh": LAUNCH, "server.log": LOG}, symptom="").state == "served"

@@ -44,6 +44,8 @@ def test_a_run_can_be_read_again(specdoctor: Command, facts_of: Facts, folder: P
     assert shown.startswith("# ")
     assert shown.strip() == (folder / "transcripts" / run / "report.md").read_text().strip()
     assert specdoctor("review", run, "--evidence", "E1").stdout.startswith("E1 ")
+    one = document(specdoctor("review", run, "--evidence", "E1", "--json"))
+    assert (one["schema"], one["evidence"], one["run"]) == ("specdoctor.evidence/1", "E1", run)
     assert "run.started" not in specdoctor("review", run, "--events").stderr
     assert document(specdoctor("review", run, "--json"))["run"] == run
     wrong = specdoctor("review", run, "--evidence", "E999")

@@ -42,6 +42,15 @@ def test_the_head_of_an_artefact_is_shown_without_its_escape_sequences() -> None
     assert "\x1b" not in text
 
 
+def test_data_is_spelled_out_and_no_json() -> None:
+    data = b'{"requests": [{"tokens": 12, "ok": true, "histogram": [1, 2]}], "spread_ms": 0.123456789, "note": null}'
+    lines = evidence_text(story(), "E1", artefact=lambda name: data).split("\n")
+    assert "requests 1  tokens 12, ok yes" in lines
+    assert "            requests 1, histogram: 1, 2" in lines
+    assert "spread ms   0.123457" in lines
+    assert "note        not known" in lines
+
+
 def test_a_binary_artefact_is_not_printed() -> None:
     assert evidence_text(story(), "E1", artefact=lambda name: b"\x7fELF\0\0").endswith("binary, 6 bytes")
 

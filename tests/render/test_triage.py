@@ -11,7 +11,7 @@ def document(**changes: Any) -> dict[str, Any]:
     base: dict[str, Any] = {
         "headline": "not enough evidence in these files",
         "engine": {"name": "sglang", "version": "0.5.17", "version_range": None},
-        "state": "running",
+        "state": "served",
         "facts": {},
         "facts_from": {},
         "identity": [],
