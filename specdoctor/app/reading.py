@@ -60,6 +60,7 @@ def snapshot(run: Run, action: str) -> Outcome:
             summary=f"{view.engine} {version}, {_models(view)}, {spec}",
             evidence=evidence,
             surroundings=redact(surroundings_text(view)),
+            start_s=view.log.start.total_s if view.log is not None else None,
         )
     )
     if first:

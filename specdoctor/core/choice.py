@@ -29,7 +29,9 @@ class ExperimentOption(Frozen):
     @property
     def words(self) -> str:
         cause = f" ({self.cause})" if self.cause else ""
-        return f"{self.launch}, {self.tests}{cause}: {self.bits:.2f} bits at {self.prior:.0%} in {self.minutes:.1f} min"
+        return (
+            f"{self.launch}, {self.tests}{cause}: {self.bits:.2f} bits at {self.prior:.0%} for {self.minutes:.1f} min"
+        )
 
 
 class Choice(Frozen):
@@ -45,6 +47,5 @@ class Choice(Frozen):
             return "nothing is left to test"
         first, others = self.options[0], self.options[1:]
         told = first.words + (f"; it comes first: {self.forced}" if self.forced else "")
-        return told + (
-            f"; then {'; '.join(o.words for o in others[:3])}" if others else "; nothing else is left to test"
-        )
+        told += f"; then {'; '.join(o.words for o in others[:3])}" if others else "; nothing else is left to test"
+        return told + " (a start counts twice: nobody is served)"

@@ -268,7 +268,10 @@ class ControlCompared(Timed):
 
 
 class ServerSeen(Timed):
-    """The server under study, chosen among those found on the host; `surroundings` says who keeps it and since when."""
+    """The server under study, chosen among those found on the host; `surroundings` says who keeps it and since when.
+
+    `start_s` is how long its last start took, where its log shows one.
+    """
 
     kind: Literal["server.seen"] = "server.seen"
     engine: str
@@ -279,6 +282,7 @@ class ServerSeen(Timed):
     summary: str
     evidence: str
     surroundings: str = ""
+    start_s: float | None = None
 
 
 class ServerRecognised(Timed):

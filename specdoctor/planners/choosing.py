@@ -27,7 +27,7 @@ NAMED_TIMES = 0.5
 """How much each earlier verdict adds to the weight of the cause it named, relative to itself."""
 MOST_NAMED = 4
 START_MIN, BENCH_MIN = 4.0, 1.0
-"""Taken where this run has started or measured nothing yet."""
+"""Taken where this run has started or measured nothing yet, and no log shows a start."""
 RISK_TIMES = 2.0
 """A minute of a restart, in which nobody is served, counts so many minutes of load."""
 VERDICTS = "verdicts on record"
@@ -84,9 +84,11 @@ def ranked(
 
 def option_of(ledger: Ledger, *, launch: str, tests: str, cause: str | None, prior: float) -> ExperimentOption:
     """A launch that tests this; its cost is that of a start and a benchmark here."""
-    minutes = START_MIN if (start := _mean_min(ledger, "relaunch")) is None else start
-    bench = BENCH_MIN if (load := _mean_min(ledger, "bench")) is None else load
-    cost = RISK_TIMES * minutes + bench
+    start, load = _mean_min(ledger, "relaunch"), _mean_min(ledger, "bench")
+    if start is None:
+        logged_s = ledger.server.start_s if ledger.server is not None else None
+        start = START_MIN if logged_s is None else logged_s / 60.0
+    cost = RISK_TIMES * start + (BENCH_MIN if load is None else load)
     return ExperimentOption(
         launch=launch,
         tests=tests,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from specdoctor.core.choice import Choice, ExperimentOption
-from specdoctor.core.events import EvidenceRecorded, HypothesisClosed, HypothesisOpened, RunStarted
+from specdoctor.core.events import EvidenceRecorded, HypothesisClosed, HypothesisOpened, RunStarted, ServerSeen
 from specdoctor.core.hypothesis import Answers, Hypothesis, Prediction
 from specdoctor.core.launch import START_MARK, LaunchChange
 from specdoctor.core.ledger import Ledger
@@ -94,8 +94,19 @@ def test_starts_of_one_launch_come_first() -> None:
     assert next_experiment(known, [again, test_for(2)]) is again
 
 
+def test_a_first_launch_costs_what_the_start_in_the_log_took() -> None:
+    known = ledger(claim(1, None, "symptom"))
+    [(_, guessed)] = ranked(known, [test_for(1)])
+    seen = {"engine": "sglang", "ref": None, "state": "running", "version": None, "version_range": None}
+    known.apply(ServerSeen.model_validate({**seen, "summary": "", "evidence": "E1", "start_s": 30.0}))
+    [(_, told)] = ranked(known, [test_for(1)])
+    assert guessed.minutes == pytest.approx(2 * 4.0 + 1.0)
+    assert told.minutes == pytest.approx(2 * 0.5 + 1.0)
+
+
 def test_the_words_say_what_is_told_in_how_many_minutes() -> None:
     option = ExperimentOption(launch="off", tests="H1", cause="CFG-5", prior=0.5, bits=1.0, minutes=9.0)
     assert Choice(options=(option,)).words == (
-        "off, H1 (CFG-5): 1.00 bits at 50% in 9.0 min; nothing else is left to test"
+        "off, H1 (CFG-5): 1.00 bits at 50% for 9.0 min; nothing else is left to test "
+        "(a start counts twice: nobody is served)"
     )
