@@ -20,9 +20,6 @@ if TYPE_CHECKING:
     from specdoctor.core.reach import SshTransport
     from specdoctor.operations.custody import Custody
 
-AT_WORK_S = 20.0
-"""A run that has stopped no server counts as at work for this long after its last word."""
-
 
 def status(
     target: opt.Target = None,
@@ -150,6 +147,8 @@ def _files_text(custody: Custody, run: str | None, files: Mapping[str, Sequence[
 def _files_removed(custody: Custody, wanted: Sequence[LeftRun]) -> dict[str, tuple[str, ...]]:
     """Remove what runs left that have stopped no server; by run. Raises PolicyError for one that is at work."""
     removed = {}
+    from specdoctor.core.custody import AT_WORK_S
+
     for left in wanted:
         if left.silent_s is not None and left.silent_s < AT_WORK_S:
             say(f"  run {left.run} has never stopped a server; looking for up to {AT_WORK_S:.0f} s if it is at work")

@@ -31,7 +31,10 @@ class Lease(Frozen):
     guard: GuardProcess
 
 
-Standing = Literal["steered", "silent", "acting", "as found", "changed", "down", "past", "files"]
+AT_WORK_S = 20.0
+"""A run that has stopped no server counts as at work for this long after its last word."""
+
+Standing = Literal["steered", "at work", "silent", "acting", "as found", "changed", "down", "past", "files"]
 
 
 class LeftRun(Frozen):
@@ -66,7 +69,7 @@ class LeftRun(Frozen):
     def standing(self) -> Standing:
         """How it stands: whose turn it is, and whether the server is as it was found."""
         if not self.way_back:
-            return "files"
+            return "at work" if self.silent_s is not None and self.silent_s < AT_WORK_S else "files"
         if self.guard is not None and self.guard.acting:
             return "acting"
         if self.guard is not None and self.guard.alive and self.silent_s is not None:

@@ -136,6 +136,14 @@ class OwnLoad(Frozen):
     action: str
     pid: int
     silent_s: float | None = None
+    stage: str = ""
+    done: int = 0
+    total: int = 0
+
+    @property
+    def progress(self) -> str:
+        """How far it is; empty where that is not known."""
+        return f"{self.stage}, {self.done} of {self.total}" if self.total else self.stage
 
     @property
     def words(self) -> str:

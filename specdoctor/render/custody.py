@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import datetime
 
-from specdoctor.core.custody import Lease, Leftovers, LeftRun
+from specdoctor.core.custody import AT_WORK_S, Lease, Leftovers, LeftRun
 from specdoctor.core.launch import GuardStory, RestoreOutcome
+from specdoctor.core.measurement import OwnLoad
 from specdoctor.render.clean import clean, one_line
 from specdoctor.render.figures import duration
 from specdoctor.render.layout import labelled
@@ -43,12 +44,17 @@ def _run(left: LeftRun, found: Leftovers, *, target: str, width: int) -> list[st
     if left.guard is not None:
         lines += [line for at, text in left.guard.story for line in row(f"  {_clock(at)}", text)]
     lines += row("  server", _server(left))
-    lines += [line for load in left.loads for line in row("  load", f"{load.words} still loads a server")]
+    lines += [line for load in left.loads for line in row("  load", _load(load, left))]
     lines += row("  left", f"{left.folder} ({len(left.files)} files)")
     if left.guard is not None and left.guard.phase == "failed":
         lines += _log(left.guard.log or left.log, row)
     lines += row("  next", _next(left, target))
     return lines
+
+
+def _load(load: OwnLoad, left: LeftRun) -> str:
+    how = "loads the server" if left.standing in ("steered", "at work") else "still loads a server"
+    return f"{load.words} {how}" + (f": {load.progress}" if load.progress else "")
 
 
 def _clock(at: float) -> str:
@@ -60,6 +66,7 @@ def _headline(left: LeftRun) -> str:
     silent = f"last in touch {duration(left.silent_s)} ago" if left.silent_s is not None else "never in touch"
     words = {
         "steered": f"at work{who}, {silent}",
+        "at work": f"at work{who}, {silent}; it has stopped no server",
         "silent": f"silent{who}, {silent}; its guard {_guard_waits(left.guard)}",
         "acting": f"silent{who}: its guard is putting the original back",
         "as found": f"over or lost{who}, {silent}; {_guard_did(left.guard)}",
@@ -113,6 +120,8 @@ def _log(text: str, row: Callable[[str, str], list[str]]) -> list[str]:
 
 def _next(left: LeftRun, target: str) -> str:
     by_hand = f"specdoctor restore {target} --run {left.run}"
+    if left.standing == "at work":
+        return f"wait for its end; once it was silent for {AT_WORK_S:.0f} s it counts as lost"
     if left.standing == "steered":
         return "wait; it puts the server back at its end"
     if left.standing == "acting":

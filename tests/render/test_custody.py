@@ -79,12 +79,24 @@ def test_an_old_run_does_not_say_that_a_server_is_down_which_others_have() -> No
 
 def test_a_benchmark_that_goes_on_is_shown_with_the_way_to_end_it() -> None:
     load = OwnLoad(run="7f3c", action="A6", pid=9, silent_s=40)
-    run = left(None).model_copy(update={"way_back": False, "loads": (load,)})
+    run = left(None).model_copy(update={"way_back": False, "silent_s": 40.0, "loads": (load,)})
     told = text(run)
     assert "benchmark A6 of run 7f3c (process 9, last asked about 40 s ago) still loads a server" in told
     assert told.splitlines()[-1].endswith(
         "specdoctor restore ssh://gpu-7 --run 7f3c (ends the benchmark, removes the files)"
     )
+
+
+def test_a_run_in_its_first_benchmark_is_at_work() -> None:
+    load = OwnLoad(run="7f3c", action="A6", pid=9, silent_s=1, stage="requests", done=3, total=12)
+    update = {"who": "", "way_back": False, "silent_s": 1.0, "guard": None, "loads": (load,)}
+    run = left(None, running=None).model_copy(update=update)
+    assert run.standing == "at work"
+    told = text(run)
+    assert "at work, last in touch 1.0 s ago; it has stopped no server" in told
+    assert "(process 9, last asked about 1 s ago) loads the server: requests, 3 of 12" in told
+    assert "restore" not in told
+    assert told.endswith("wait for its end; once it was silent for 20 s it counts as lost")
 
 
 def test_a_failure_shows_the_log() -> None:

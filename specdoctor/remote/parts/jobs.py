@@ -69,6 +69,9 @@ def loads_of(folder: str, port: Optional[int] = None) -> List[Dict[str, Any]]:
             "action": state["action"],
             "pid": state["worker"]["pid"],
             "silent_s": max(0.0, time.time() - at) if at else None,
+            "stage": str(state["stage"]),
+            "done": int(state["done"]),
+            "total": int(state["total"]),
         }
         for state in states
         if state and job_runs(state) and port in (None, state.get("port"))
