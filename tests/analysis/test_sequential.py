@@ -8,7 +8,6 @@ import statistics
 
 import numpy as np
 import pytest
-from scipy.stats import t as student
 
 from specdoctor.analysis.figure import FigureError
 from specdoctor.analysis.power import Design, needed
@@ -57,6 +56,8 @@ def test_the_interval_holds_over_all_looks(simulated: dict[float, list[Look]]) -
 @pytest.mark.parametrize("pairs", [False, True], ids=["Welch", "paired"])
 @pytest.mark.parametrize("most", [4, 8, 12])
 def test_the_level_of_a_look_is_that_of_equal_arms(most: int, pairs: bool) -> None:
+    from scipy.stats import t as student  # late: each process of a test run would load it only to list the tests
+
     source = np.random.default_rng(3)
     count = 20_000
     a, b = source.normal(size=(2, count, most))

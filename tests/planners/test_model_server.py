@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import openai
 import pytest
 
 from tests.planners.model_server import MODES, ModelServer, Reply, in_turn, proposing
+
+if TYPE_CHECKING:
+    import openai
 
 TOOLS: Any = [{"type": "function", "function": {"name": "propose", "parameters": {"type": "object"}}}]
 HELLO: Any = [{"role": "user", "content": "hello"}]
 
 
 def client(server: ModelServer) -> openai.OpenAI:
+    import openai  # late: each process of a test run would load it only to list the tests
+
     return openai.OpenAI(base_url=server.url, api_key="sk-test", max_retries=0, timeout=5.0)
 
 
@@ -34,6 +38,8 @@ def test_whole_and_streamed_answers_are_the_same() -> None:
 
 
 def test_what_it_does_not_offer_is_refused() -> None:
+    import openai
+
     with ModelServer(in_turn([Reply(text="{}")]), offers=MODES - {"tools"}) as server, client(server) as model:
         with pytest.raises(openai.BadRequestError, match="tools are not supported"):
             model.chat.completions.create(model="m", messages=HELLO, tools=TOOLS)
@@ -41,6 +47,8 @@ def test_what_it_does_not_offer_is_refused() -> None:
 
 
 def test_failures_are_told_with_their_status() -> None:
+    import openai
+
     replies = [Reply(status=429, retry_after_s=7), Reply(status=503), Reply(text="well")]
     with ModelServer(in_turn(replies)) as server, client(server) as model:
         with pytest.raises(openai.RateLimitError) as caught:
