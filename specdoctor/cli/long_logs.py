@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterable, Iterator
 
 WHOLE_BYTES = 24 << 20
 """A text up to this is read as it is."""
-HEAD_BYTES = 2 << 20
-TAIL_BYTES = 3 << 20
+HEAD_BYTES = 1 << 20
+TAIL_BYTES = 2 << 20
 CHUNK_BYTES = 1 << 20
 STRIDE_BYTES = 64 << 10
 """Of each stretch of this length one run of statistics lines is kept."""
@@ -21,7 +21,7 @@ LONGEST_LINE = 64 << 10
 """Of a longer line in the middle nothing is kept."""
 _SAMPLED = (b"Decode batch", b"Avg generation throughput", b"draft acceptance", b"eval time =")
 _TELLING = (
-    (b"server_args=", b"="), (b"Initializing a V1 LLM", b"V"), (b"fired up and", b""), (b"Traceback (", b""),
+    (b"server_args=", b"="), (b"Initializing a V1 LLM", b"V"), (b"fired up and ready to roll!", b"!"), (b"Traceback (", b""),
     (b"hutdown", b"hut"), (b"hutting down", b"hut"), (b"ut of memory", b"y"), (b"ERROR", b"E"), (b"Retract", b"R"),
 )  # fmt: skip
 """What marks a telling line, and a part of it that most pieces do not have: one letter is looked for much faster."""

@@ -18,6 +18,10 @@ _COMMAND = re.compile(
     r"(?:\S*python[\d.]* -m (?:sglang|vllm)\S*|(?:\S*/)?(?:vllm serve|sglang serve|llama-server|trtllm-serve) |"
     r"(?:docker|podman) run )"
 )
+_PROGRAMS = (
+    "-m sglang", "-m vllm", "vllm serve", "sglang serve", "llama-server", "trtllm-serve", "docker run", "podman run",
+)  # fmt: skip
+"""A text that names none of them holds no command: most lines of a long log need not be looked at."""
 _HASHED = re.compile(r"^[ \t]*#")
 _LOGGED = re.compile(r"\d\d:\d\d:\d\d|^(?:srv|slot|llama_\w+|main|common_\w+|\d+\.\d\d\.\d{3}\.\d{3})\b")
 _FEWEST_LOGGED = 3
@@ -58,7 +62,7 @@ def _blocks(text: str) -> list[set[int]]:
     """The lines of each piece, by index; empty for a text of one kind."""
     if _is_fenced(text):
         return _fenced(text.split("\n"))
-    return _commands(text.split("\n"))
+    return _commands(text.split("\n")) if any(program in text for program in _PROGRAMS) else []
 
 
 def _fenced(lines: list[str]) -> list[set[int]]:
