@@ -21,7 +21,7 @@ LONGEST_LINE = 64 << 10
 """Of a longer line in the middle nothing is kept."""
 _SAMPLED = (b"Decode batch", b"Avg generation throughput", b"draft acceptance", b"eval time =")
 _TELLING = (
-    (b"server_args=", b"="), (b"Initializing a V1 LLM", b"V"), (b"fired up and ready to roll!", b"!"), (b"Traceback (", b""),
+    (b"server_args=", b"="), (b"Initializing a V1 LLM", b"V"), (b"fired up and ready", b"!"), (b"Traceback (", b""),
     (b"hutdown", b"hut"), (b"hutting down", b"hut"), (b"ut of memory", b"y"), (b"ERROR", b"E"), (b"Retract", b"R"),
 )  # fmt: skip
 """What marks a telling line, and a part of it that most pieces do not have: one letter is looked for much faster."""
