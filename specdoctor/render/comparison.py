@@ -29,6 +29,7 @@ _WHOLE_FILES = {
     "draft.config": "drafter's config.json (digest; its entries are not on record)",
 }
 _MOST_SUSPECTS = 20
+_MOST_OF_A_FILE = 6
 _LONGEST = 160
 """Characters of a value; a longer one is cut, a name never."""
 
@@ -86,8 +87,9 @@ def comparison_text(first: Arm, second: Arm, found: Attribution, *, width: int) 
         lines += ["", columns(("part", "first", "second", "second / first (95 %)"), rows, width=width)]
     if found.suspects:
         lines += ["", *labelled("shape", _SHAPES[found.shape], label_width=_LABEL_WIDTH, width=width), ""]
-        lines += _differing(found.suspects[:_MOST_SUSPECTS], width)
-        left = len(found.suspects) - _MOST_SUSPECTS
+        told = _not_one_file_alone(found.suspects)[:_MOST_SUSPECTS]
+        lines += _differing(told, width)
+        left = len(found.suspects) - len(told)
         if left > 0:
             lines.append(f"and {left} more that fit no better (--json lists all)")
     lines += ["", *labelled("next", _next(found), label_width=_LABEL_WIDTH, width=width)]
@@ -96,6 +98,17 @@ def comparison_text(first: Arm, second: Arm, found: Attribution, *, width: int) 
 
 def _short(estimate: Estimate) -> str:
     return f"{amount(estimate.value)} {estimate.unit}"
+
+
+def _not_one_file_alone(suspects: Sequence[Suspect]) -> list[Suspect]:
+    """The suspects in their order with few entries of each file, so that another file is not crowded out."""
+    count: dict[str, int] = {}
+    kept = []
+    for suspect in suspects:
+        file = next((prefix for prefix in _FILES if suspect.key.startswith(prefix)), suspect.key)
+        count[file] = count.get(file, 0) + 1
+        kept += [suspect] if count[file] <= _MOST_OF_A_FILE else []
+    return kept
 
 
 def _differing(suspects: Sequence[Suspect], width: int) -> list[str]:
