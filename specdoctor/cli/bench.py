@@ -91,9 +91,12 @@ def bench(
     ] = False,
     with_traffic: opt.WithTraffic = False,
     server_port: opt.ServerPort = None,
+    log: opt.Logs = None,
     accept_new_host_key: opt.AcceptNew = False,
     ssh_config: opt.SshConfig = None,
     ssh: opt.Ssh = None,
+    via: opt.Via = None,
+    sudo: opt.Sudo = False,
     interpreter: opt.Interpreter = None,
     targets: opt.TargetsFile = None,
     json: opt.Json = False,
@@ -101,8 +104,8 @@ def bench(
     """Measure a server, or two in turns; nothing is restarted and nothing is stored, but with --against-launch.
 
     Loads the server from its own host, so --allow load is needed. Warms up until it is warm, then measures. With
-    --against two servers take turns (A B B A) until the answer is clear. The document of --json can be compared with
-    another (specdoctor compare).
+    --against two servers take turns (A B B A) until the answer is clear; --via, --sudo and --log hold for both. The
+    document of --json can be compared with another (specdoctor compare).
 
     With --against-launch the server is restarted in turns (A B B A) with another launch line: a run that asks, guards,
     restores and resumes as `investigate` does. The unit is a start; with fewer than three of each the spread between
@@ -135,12 +138,12 @@ def bench(
         categories=tuple(category or ()),
     )
     common = {
-        "logs": (),
+        "logs": tuple(log or ()),
         "accept_new": accept_new_host_key,
         "ssh_config": ssh_config,
         "ssh_transport": ssh,
-        "via": None,
-        "sudo": False,
+        "via": via,
+        "sudo": sudo,
         "interpreter": interpreter,
     }
     if surface and (against is not None or against_port is not None or against_launch is not None or rate is not None):
@@ -158,7 +161,9 @@ def bench(
             "form": form,
             "with_traffic": with_traffic,
             "server_port": server_port,
-            **{k: v for k, v in common.items() if k in ("ssh_config", "ssh_transport", "interpreter")},
+            "log": log,
+            "sudo": sudo or None,
+            **{k: v for k, v in common.items() if k in ("ssh_config", "ssh_transport", "via", "interpreter")},
         }
         raise typer.Exit(measured_in_turns(target, targets, given, accept_new=accept_new_host_key, as_json=json))
     if allow not in ("load", "restart"):

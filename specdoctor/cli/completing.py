@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from pathlib import Path
 
 from specdoctor.core.errors import SpecdoctorError
 
+SSH = "ssh://"
+LARGEST = 1 << 20
+UNKNOWN = ("[HOST]", "[HOST:PORT]")
 Completion = Callable[[str], list[str]]
 
 
@@ -61,4 +65,28 @@ checks = _offered(_checks)
 causes = _offered(_causes)
 playbooks = _offered(_playbooks)
 runs = _offered(_runs)
-targets = _offered(_targets)
+_named_targets = _offered(_targets)
+
+
+def _hosts() -> list[str]:
+    """Hosts that the user's SSH configuration names, without patterns."""
+    try:
+        text = (Path.home() / ".ssh" / "config").read_text(encoding="utf-8", errors="replace")[:LARGEST]
+    except (OSError, RuntimeError):
+        return []
+    lines = [line.replace("=", " ", 1).split() for line in text.splitlines()]
+    named = [name for words in lines if words and words[0].lower() == "host" for name in words[1:]]
+    return sorted({name for name in named if not set(name) & set("*?!")})
+
+
+def targets(incomplete: str) -> list[str]:
+    """Named targets, ways to reach one, and after ssh:// the hosts of the SSH configuration, else what to type."""
+    if not incomplete.startswith(SSH):
+        ways = [way for way in (SSH, "local:") if incomplete and way.startswith(incomplete)]
+        return [*_named_targets(incomplete), *ways]
+    user = incomplete.rpartition("@")[0]
+    head = f"{user}@" if user else SSH
+    found = [f"{head}{host}" for host in _hosts()]
+    # Two words that begin alike are shown and put nothing on the line; with none the shell would offer files.
+    fitting = [word for word in found if word.startswith(incomplete)]
+    return fitting or [f"{head}{rest}" for rest in UNKNOWN if f"{head}{rest}".startswith(incomplete)]

@@ -12,6 +12,7 @@ from specdoctor.cli import options as opt
 from specdoctor.cli.drafter_data import data
 from specdoctor.cli.drafter_eval import evaluate
 from specdoctor.cli.drafter_export import export
+from specdoctor.cli.failures import Listed
 from specdoctor.cli.output import print_json, print_text, width
 from specdoctor.core.errors import EXIT_OK, UsageError
 from specdoctor.core.input_file import open_input
@@ -22,7 +23,9 @@ if TYPE_CHECKING:
 LARGEST_LOG = 64 << 20
 LABEL = 13
 app = typer.Typer(
-    no_args_is_help=True, help="A drafter without its server: by itself, against its training, and with more data."
+    cls=Listed,
+    no_args_is_help=True,
+    help="A drafter without its server: by itself, against its training, and with more data.",
 )
 app.command("eval")(evaluate)
 app.command()(export)

@@ -18,6 +18,7 @@ from typing import Any, NoReturn
 from typer import Abort, Exit
 from typer.core import TyperGroup
 
+from specdoctor.cli.completing_bash import whole_words
 from specdoctor.cli.lasting import lasting_stderr
 from specdoctor.core.errors import (
     EXIT_BUG,
@@ -38,7 +39,18 @@ NO_STORAGE = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO)
 SQLITE_NO_STORAGE = ("disk I/O error", "disk is full", "readonly database", "unable to open database file")
 
 
-class Guarded(TyperGroup):
+class Listed(TyperGroup):
+    """A group of commands whose help tells each by its whole first sentence."""
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """List the commands with their whole first sentence, wrapped and never cut off."""
+        named = [(name, self.get_command(ctx, name)) for name in self.list_commands(ctx)]
+        rows = [(name, command.get_short_help_str(limit=WHOLE)) for name, command in named if command is not None]
+        with formatter.section("Commands"):
+            formatter.write_dl(rows)
+
+
+class Guarded(Listed):
     """A command line whose failures are messages: an expected one says what now, any other is reported as a bug.
 
     With --json, one that ends otherwise than with 0 and has printed no document prints that of the error.
@@ -48,7 +60,7 @@ class Guarded(TyperGroup):
         """Run the command line; leaves by SystemExit, as typer's own does."""
         given = args[0] if args else kwargs.get("args")
         words = list(sys.argv[1:] if given is None else given)
-        with lasting_stderr(), told(as_json=JSON in words):
+        with whole_words(), lasting_stderr(), told(as_json=JSON in words):
             code = super().main(*args, **{**kwargs, "standalone_mode": False})
             _leave(code if isinstance(code, int) else EXIT_OK, as_json=JSON in words)
 
@@ -59,13 +71,6 @@ class Guarded(TyperGroup):
     def invoke(self, *args: Any, **kwargs: Any) -> Any:
         with _while_read():
             return super().invoke(*args, **kwargs)
-
-    def format_commands(self, ctx: Any, formatter: Any) -> None:
-        """List the commands with their whole first sentence, wrapped and never cut off."""
-        named = [(name, self.get_command(ctx, name)) for name in self.list_commands(ctx)]
-        rows = [(name, command.get_short_help_str(limit=WHOLE)) for name, command in named if command is not None]
-        with formatter.section("Commands"):
-            formatter.write_dl(rows)
 
 
 @contextmanager

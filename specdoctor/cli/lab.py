@@ -16,6 +16,7 @@ import typer
 
 from specdoctor.cli import completing
 from specdoctor.cli import options as opt
+from specdoctor.cli.failures import Listed
 from specdoctor.cli.output import print_json, print_text, say, width
 from specdoctor.core.errors import UsageError
 
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from specdoctor.lab.world import World
 
 app = typer.Typer(
+    cls=Listed,
     help="Practise on a host that specdoctor starts itself.\n\nIt is a real SSH server on loopback; no GPU is needed.",
     no_args_is_help=True,
     rich_markup_mode=None,
@@ -41,7 +43,12 @@ def up(
     ] = 0,
     state_dir: Annotated[
         Path | None,
-        typer.Option("--state-dir", metavar="DIR", help="Keep the host's files here.", show_default=False),
+        typer.Option(
+            "--state-dir",
+            metavar="DIR",
+            help="Put the host's files here: a new or empty folder, or one of --keep; without --keep they go again.",
+            show_default=False,
+        ),
     ] = None,
     keep: Annotated[bool, typer.Option("--keep", help="Leave the host's files behind when it stops.")] = False,
 ) -> None:

@@ -8,10 +8,13 @@ from typing import Annotated
 import typer
 
 from specdoctor.cli import options as opt
+from specdoctor.cli.failures import Listed
 from specdoctor.cli.output import print_json, print_product, print_text, say
 from specdoctor.core.errors import UsageError
 
-app = typer.Typer(no_args_is_help=True, help="Make a playbook from a run, look for faults in one, print its format.")
+app = typer.Typer(
+    cls=Listed, no_args_is_help=True, help="Make a playbook from a run, look for faults in one, print its format."
+)
 
 
 @app.command("from")

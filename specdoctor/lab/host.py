@@ -74,6 +74,7 @@ class PracticeHost:
         self._service: SshService | None = None
         self._access: SshAccess | None = None
         self._lock: IO[str] | None = None
+        self._found = False
         self._watching: threading.Thread | None = None
         self._stopping = threading.Event()
 
@@ -213,9 +214,11 @@ class PracticeHost:
         return self.state_dir / "files" / expanded.relative_to(expanded.anchor)
 
     def _take_folder(self) -> None:
-        self.state_dir.mkdir(parents=True, exist_ok=True)
         marker = self.state_dir / "host.json"
-        if any(self.state_dir.iterdir()) and not marker.exists():
+        ours = _before(marker) is not None
+        self._found = self.state_dir.is_dir() and not ours
+        self.state_dir.mkdir(parents=True, exist_ok=True)
+        if any(self.state_dir.iterdir()) and not ours:
             raise LabError(
                 f"{self.state_dir} holds something else; the practice host would remove it when it stops",
                 next_step="name an empty or a new folder",
@@ -233,8 +236,8 @@ class PracticeHost:
 
     def _end_leftovers(self, marker: Path) -> None:
         """End what a host that was killed here has left running."""
-        if marker.exists():
-            before = json.loads(marker.read_text(encoding="utf-8"))
+        before = _before(marker)
+        if before is not None:
             if before["boot"] != _boot():
                 shutil.rmtree(self.state_dir / "run", ignore_errors=True)
             end_processes(self.state_dir, before["id"])
@@ -242,7 +245,11 @@ class PracticeHost:
             shutil.rmtree(self.state_dir / name, ignore_errors=True)
 
     def _release_folder(self, *, keep: bool) -> None:
-        if not keep:
+        if not keep and self._found:
+            # It was somebody's before: what this host has put in goes, the folder stays.
+            for entry in self.state_dir.iterdir():
+                shutil.rmtree(entry) if entry.is_dir() and not entry.is_symlink() else entry.unlink()
+        elif not keep:
             shutil.rmtree(self.state_dir)
         if self._lock is not None:
             self._lock.close()
@@ -285,6 +292,16 @@ class PracticeHost:
                     refresh_views(self.state_dir, facts)
                 else:
                     drop_dead_views(self.state_dir)
+
+
+def _before(marker: Path) -> dict[str, str] | None:
+    """What a practice host has left in its folder to be known by; None where the file is missing or not its own."""
+    try:
+        found = json.loads(marker.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+    named = isinstance(found, dict) and all(isinstance(found.get(key), str) for key in ("id", "boot"))
+    return found if named else None
 
 
 def _boot() -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from specdoctor.core.events import BoundComputed, ServerSeen
 from specdoctor.core.hypothesis import UNITS, Hypothesis, Metric, TodoStatus
 from specdoctor.core.launch import LaunchChange
@@ -133,6 +135,20 @@ def server_words(seen: ServerSeen) -> tuple[str, str]:
     """Engine with version, and what else the summary says of the server."""
     name = f"{seen.engine} {seen.version or seen.version_range or 'of unknown version'}"
     return name, seen.summary.removeprefix(name).lstrip(" ,:;")
+
+
+def paths_words(paths: Sequence[str], *, most: int = 3) -> str:
+    """A few paths as they are, of more their number: the event names them all."""
+    return ", ".join(paths) if len(paths) <= most else f"{len(paths)} paths, named in the events of its transcript"
+
+
+def move_words(move: str) -> str:
+    """A move that was refused, for people: of a launch what it sets and what goes."""
+    what, _, key = move.partition(" ")
+    if what != "relaunch" or not key:
+        return move
+    parts = [f"without {p[1:].rstrip(':')}" if p[:1] == "-" and "=" not in p else p for p in key.split("; ")]
+    return f"{what} {', '.join(parts)}".replace(":=", "=")
 
 
 def change_words(change: LaunchChange) -> str:

@@ -9,7 +9,7 @@ from specdoctor.core import person_events as pe
 from specdoctor.core.measurement import Measurement
 from specdoctor.core.model import Risk
 from specdoctor.render.clean import one_line
-from specdoctor.render.figures import TODO_WORDS, duration, server_words
+from specdoctor.render.figures import TODO_WORDS, duration, move_words, paths_words, server_words
 
 
 def event_line(event: ev.Event) -> str:
@@ -151,7 +151,7 @@ def _proposed(event: ev.ModelAsked | ev.ProposalRefused | ev.ExperimentChosen) -
 def _permission(event: ev.MoveRefused | ev.ApprovalAsked | ev.ApprovalAnswered) -> str:
     match event:
         case ev.MoveRefused(move=move, why=why, start=start):
-            return f"refused to {move}: {why}" + (f": {start}" if start else "")
+            return f"refused to {move_words(move)}: {why}" + (f": {start}" if start else "")
         case ev.ApprovalAsked(batch=batch, risk=risk, text=text):
             return f"{batch} asks to {risk.word}: {text.strip().partition(chr(10))[0]}"
         case ev.ApprovalAnswered(batch=batch, granted=granted, scope=scope, by=by):
@@ -213,7 +213,7 @@ def _server(
             where = f", pid {ref.pid}, port {ref.port}" if ref else ""
             return f"server {name}{where}, {state}: {summary}"
         case ev.HostReleased(removed=removed):
-            return "nothing of this run is left on the host" + (f"; removed: {', '.join(removed)}" if removed else "")
+            return "nothing of this run is left on the host" + (f"; removed: {paths_words(removed)}" if removed else "")
 
 
 def _restored(event: ev.ServerRestored) -> str:

@@ -50,6 +50,15 @@ def test_help_imports_nothing_heavy() -> None:
     assert heavy.isdisjoint(done.stdout.split())
 
 
+@pytest.mark.parametrize("group", sorted({words[0] for words in COMMANDS if len(words) > 1}))
+def test_a_group_tells_each_command_by_a_whole_sentence(specdoctor: Command, group: str) -> None:
+    shown = specdoctor(group, "--help").stdout
+    listed = shown.partition("Commands:")[2]
+    assert listed
+    assert "..." not in listed
+    assert max(len(line) for line in shown.splitlines()) <= 80
+
+
 def test_every_command_is_listed(specdoctor: Command) -> None:
     shown = specdoctor("--help")
     assert shown.exit_code == 0

@@ -88,6 +88,21 @@ def test_a_folder_with_something_else_is_refused_and_kept(tmp_path: Path) -> Non
     assert [path.name for path in tmp_path.iterdir()] == ["precious"]
 
 
+def test_a_file_of_the_same_name_makes_no_folder_of_ours(tmp_path: Path) -> None:
+    for content in ("{}", "not json", '{"id": 3, "boot": "x"}', "[]"):
+        (tmp_path / "host.json").write_text(content)
+        with pytest.raises(LabError, match="holds something else"):
+            PracticeHost(small_world(), state_dir=tmp_path).start()
+        assert [path.name for path in tmp_path.iterdir()] == ["host.json"]
+
+
+def test_an_empty_folder_that_was_there_is_left_empty_and_not_removed(tmp_path: Path) -> None:
+    (tmp_path / "mine").mkdir()
+    with PracticeHost(small_world(), state_dir=tmp_path / "mine"):
+        assert any((tmp_path / "mine").iterdir())
+    assert list((tmp_path / "mine").iterdir()) == []
+
+
 def test_a_folder_in_use_is_refused(tmp_path: Path) -> None:
     with PracticeHost(small_world(), state_dir=tmp_path / "host") as host:
         with pytest.raises(LabError, match="another practice host"):

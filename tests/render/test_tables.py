@@ -7,6 +7,7 @@ from specdoctor.core.launch import LaunchChange
 from specdoctor.core.model import Risk
 from specdoctor.core.ports import Scene
 from specdoctor.core.run_settings import RunSettings
+from specdoctor.render.lines import event_line
 from specdoctor.render.tables import (
     RUN_ROW_KINDS,
     PlaybookRow,
@@ -65,6 +66,16 @@ def test_a_run_s_row_needs_only_some_kinds_of_events() -> None:
         assert (row is None) == (quick is None)
         if row is not None and quick is not None:
             assert row._replace(lasted_s=0.0) == quick._replace(lasted_s=0.0)
+
+
+def test_a_refused_launch_and_removed_paths_are_told_in_words() -> None:
+    change = LaunchChange(label="x", remove_flags=("--a-b", "-c"), set_flags={"--d": ("1",)}, set_env={"E": "2"})
+    refused = event_line(ev.MoveRefused(move=f"relaunch {change.key}", why="no"))
+    assert refused == "refused to relaunch --d=1, without --a-b, without -c, E=2: no"
+    assert event_line(ev.MoveRefused(move="relaunch", why="no")) == "refused to relaunch: no"
+    assert event_line(ev.HostReleased(removed=("/a", "/b"))).endswith("; removed: /a, /b")
+    many = event_line(ev.HostReleased(removed=tuple(f"/p{n}" for n in range(15))))
+    assert many.endswith("; removed: 15 paths, named in the events of its transcript")
 
 
 def waits(*events: ev.Event) -> str:
