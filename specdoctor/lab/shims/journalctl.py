@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 from specdoctor.lab.kept_output import Line, read_lines
 from specdoctor.lab.lab_state import read_world, state_dir
+from specdoctor.lab.shims.option_words import read_options
 from specdoctor.lab.units import Manager
 
 NAMED = {
@@ -48,22 +49,11 @@ LINES = 10
 
 def main(argv: Sequence[str]) -> int:
     """`argv[0]` is journalctl; returns its exit code."""
-    words, given, switches = list(argv[1:]), {}, set()
-    while words:
-        word = words.pop(0)
-        name, equals, value = word.partition("=")
-        if name in NAMED and equals:
-            given[NAMED[name]] = value
-        elif word in NAMED:
-            given[NAMED[word]] = words.pop(0) if words else ""
-        elif word[:2] in NAMED and not word.startswith("--"):
-            given[NAMED[word[:2]]] = word[2:]
-        elif word in SWITCHES:
-            switches.add(word)
-        else:
-            kind = "unrecognized option" if word.startswith("--") else "invalid option --"
-            sys.stderr.write(f"journalctl: {kind} '{word.lstrip('-') if kind.endswith('--') else word}'\n")
-            return 1
+    given, switches, unknown = read_options(argv[1:], named=NAMED, switches=SWITCHES)
+    if unknown is not None:
+        kind = "unrecognized option" if unknown.startswith("--") else "invalid option --"
+        sys.stderr.write(f"journalctl: {kind} '{unknown.lstrip('-') if kind.endswith('--') else unknown}'\n")
+        return 1
     state = state_dir()
     scope = "user" if "--user" in switches or "user-unit" in given else "system"
     unit = given.get("unit", given.get("user-unit", ""))

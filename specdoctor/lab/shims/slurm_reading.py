@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from specdoctor.lab.keeper import Record
+from specdoctor.lab.shims.option_words import read_options
 from specdoctor.lab.slurm_jobs import elapsed, find_job, jobs, node_list, state_of
 
 SHORT = {"RUNNING": "R", "PENDING": "PD", "CANCELLED": "CA", "COMPLETED": "CD", "FAILED": "F"}
@@ -56,21 +57,9 @@ def unknown_option(tool: str, word: str) -> int:
 
 
 def squeue(state: Path, words: list[str]) -> int:
-    given: dict[str, str] = {}
-    switches = set()
-    while words:
-        word = words.pop(0)
-        name, equals, value = word.partition("=")
-        if name in SQUEUE_VALUES and equals:
-            given[SQUEUE_VALUES[name]] = value
-        elif word in SQUEUE_VALUES:
-            given[SQUEUE_VALUES[word]] = words.pop(0) if words else ""
-        elif word[:2] in SQUEUE_VALUES and not word.startswith("--"):
-            given[SQUEUE_VALUES[word[:2]]] = word[2:]
-        elif word in SQUEUE_SWITCHES:
-            switches.add(word)
-        else:
-            return unknown_option("squeue", word)
+    given, switches, unknown = read_options(words, named=SQUEUE_VALUES, switches=SQUEUE_SWITCHES)
+    if unknown is not None:
+        return unknown_option("squeue", unknown)
     wanted = given["jobs"].split(",") if "jobs" in given else None
     known = [job for job in jobs(state) if state_of(job) in ("RUNNING", "PENDING")]
     if wanted is not None:
