@@ -55,6 +55,17 @@ class HostFacts(Raw):
     hypervisor: str | None = None
 
 
+class ScriptLoop(Raw):
+    """A loop in the script that a process runs, around the line that starts what runs below it.
+
+    `proved`: the loop has no bound, so it starts that again whenever it ends.
+    """
+
+    path: str
+    line: int
+    proved: bool
+
+
 class ProcessFacts(Raw):
     """One process, as /proc shows it. `argv` and `env` are redacted; `env` holds the engine-relevant names only."""
 
@@ -85,6 +96,7 @@ class ProcessFacts(Raw):
     stderr: str | None = None
     listen_ports: tuple[int, ...] = ()
     unreadable: tuple[str, ...] = ()
+    script_loop: ScriptLoop | None = None
 
 
 class PackageFacts(Raw):

@@ -1,4 +1,4 @@
-"""A shell loop that starts the server again whenever it ends."""
+"""A loop of a shell or a script that starts the server again whenever it ends."""
 
 from __future__ import annotations
 
@@ -22,7 +22,22 @@ def recognise(seen: Seen) -> Keeper | None:
                 f"kill {parent.pid}, then start the server by hand with the changed arguments",
                 {"loop": parent.pid},
             )
+        loop = parent.script_loop
+        if loop is not None and loop.proved and not _refused_by_its_unit(seen):
+            where = f"line {loop.line} of {loop.path}, process {parent.pid}"
+            return refused(
+                "loop",
+                f"loop of a script ({where})",
+                f"the loop of a script would start it again as it was ({where})",
+                f"kill {parent.pid}, then start the server by hand with the changed arguments",
+                {"loop": parent.pid},
+            )
     return None
+
+
+def _refused_by_its_unit(seen: Seen) -> bool:
+    """Whether a unit runs the script: ending that would only have the unit start it again."""
+    return any(kept.kind == "systemd" and kept.pid == seen.process.pid and kept.obstacles for kept in seen.facts.kept)
 
 
 def hand(keeper: Keeper, wanted: Wanted) -> ByHand:
@@ -35,8 +50,9 @@ def hand(keeper: Keeper, wanted: Wanted) -> ByHand:
 
 row = Row(
     kind="loop",
-    title="shell loop",
-    recognised_by="a shell among its ancestors whose script is a loop",
+    title="loop of a shell or a script",
+    recognised_by="a shell among its ancestors whose words are a loop, or a script of a shell or of Python there that "
+    "starts it in a loop without a bound (`while`, `until`, `for ((;;))`, `while True`)",
     restart=NOT_RESTARTED,
     way_back=NOTHING_CHANGED,
     refused_when="always: the loop would start the server again as it was",

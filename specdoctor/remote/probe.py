@@ -42,6 +42,7 @@ from specdoctor.remote.parts.procfs import (
     tick_zero,
 )
 from specdoctor.remote.parts.redaction import mask_all, spellings
+from specdoctor.remote.parts.script_loop import loops_above
 from specdoctor.remote.parts.server_logs import kept_log, likely_logs, log_places, read_log
 
 PARAMS_JSON = "{}"
@@ -244,7 +245,9 @@ def describe(
     listening = ports_by_pid(pids)
     zero = tick_zero()
     around = own_container_start(stats, zero, boot_time())
-    return [describe_process(stats[pid], stats, zero, listening, secrets, around) for pid in pids if pid in stats]
+    described = [describe_process(stats[pid], stats, zero, listening, secrets, around) for pid in pids if pid in stats]
+    loops = loops_above(servers, stats)
+    return [dict(each, script_loop=loops.get(each["pid"])) for each in described]
 
 
 if __name__ == "__main__":

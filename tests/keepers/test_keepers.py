@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from specdoctor.core.facts import CommandFacts, Facts, KeptFacts, ProcessFacts
+from specdoctor.core.facts import CommandFacts, Facts, KeptFacts, ProcessFacts, ScriptLoop
 from specdoctor.core.server import Keeper
 from specdoctor.engines.sglang_traits import traits_of
 from specdoctor.keepers import table
@@ -93,6 +93,22 @@ def test_a_parent_that_would_start_it_again_keeps_it(parent: tuple[str, ...], sa
     keeper = keeper_of(facts(process, above), process, {}, port=30000)
     assert not keeper.restartable
     assert says in keeper.reason
+
+
+def test_a_script_whose_loop_starts_it_keeps_it_where_that_is_proved() -> None:
+    process = server(ppid=50)
+    proved = ScriptLoop(path="keep.sh", line=3, proved=True)
+    above = ProcessFacts(pid=50, ppid=1, start_ticks=5, argv=("bash", "keep.sh"), comm="bash", script_loop=proved)
+    keeper = keeper_of(facts(process, above), process, {}, port=30000)
+    assert (keeper.kind, keeper.restartable) == ("loop", False)
+    assert "line 3 of keep.sh, process 50" in keeper.reason
+    assert keeper.by_hand.startswith("kill 50, then")
+    may = above.model_copy(update={"script_loop": proved.model_copy(update={"proved": False})})
+    keeper = keeper_of(facts(process, may), process, {}, port=30000)
+    assert (keeper.kind, keeper.restartable) == ("plain", True)
+    assert keeper.remarks == (
+        "line 3 of keep.sh (process 50) starts it in a loop: allow this only if that does not start it again",
+    )
 
 
 def test_a_router_that_names_the_port_keeps_its_worker_and_another_does_not() -> None:
