@@ -88,6 +88,7 @@ _COMPLAINTS: tuple[tuple[Complaint, re.Pattern[str]], ...] = (
     (
         "regression",
         re.compile(
+            r"\bfrom (?:\w+ )?v?\d+\.\d+\.\d+ to (?:\w+ )?v?\d+\.\d+\.\d+|"
             r"\bregress|\bsince (?:the |an? |our |its )?(?:\w+ )?(?:was )?(?:updat|upgrad|restart|reboot|mov)|"
             r"\bused to\b|\bgot slower|\bslower than (?:before|last|in)\b|\bafter (?:the |an? )?(?:updat|upgrad)",
             re.I,

@@ -83,8 +83,9 @@ def typed_sums(symptom: Symptom, facts: Mapping[str, Fact], spec: SpecSetting | 
     length = _only(symptom.claims, "accept_length", "with speculation")
     out: list[str] = []
     if now and base:
-        out.append(f"{now:g} tok/s is {now / base:.2f} times the {base:g} tok/s without speculation")
-    if now and length and length >= 1.0 and symptom.clients == 1:
+        side = "told of before" if "regression" in symptom.complaints else "without speculation"
+        out.append(f"{now:g} tok/s is {now / base:.2f} times the {base:g} tok/s {side}")
+    if now and length and length >= 1.0 and symptom.clients == 1 and "regression" not in symptom.complaints:
         out += _cycle(now, base, length, spec)
     return tuple(f"{text}, if the figures are as typed" for text in out)
 

@@ -24,6 +24,8 @@ class DraftGraphs:
             return silent(self.name, "GRAPH-2", "no drafter with graphs to look for")
         if view.engine != "sglang":
             return no_data(self.name, "GRAPH-2", "this engine's log does not tell the drafter's graphs apart")
+        if view.log is not None and view.log.failure is not None:
+            return no_data(self.name, "GRAPH-2", "the start failed: what was not captured yet says nothing")
         if view.log is None or not any(g.what == "target" for g in view.log.graphs):
             return no_data(self.name, "GRAPH-2", "the log read does not hold the start-up with its capture lines")
         have = {g.what for g in view.log.graphs if g.finished}

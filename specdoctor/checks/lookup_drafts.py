@@ -32,6 +32,12 @@ class LookupDrafts:
         if spec is None or not spec.on or not LOOKUP.search(str(spec.algorithm)):
             return silent(self.name, "LOAD-6", "no lookup drafter is in force")
         dumps = sorted(scene.material.counters, key=lambda c: _total(c, "tokens")[0])
+        if len(dumps) < 2 and scene.material.files and "slow" in scene.complaints:
+            said = (
+                "drafts are looked up in the text so far: where it does not repeat they bring nothing; no counters tell"
+            )
+            place = scene.view.asked_source
+            return (suspected(self.name, "LOAD-6", said, *((place,) if place is not None else ())),)
         if len(dumps) < 2:
             return no_data(self.name, "LOAD-6", "no two dumps of counters tell tokens and drafts apart")
         first, last = dumps[0], dumps[-1]

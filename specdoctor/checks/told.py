@@ -76,6 +76,15 @@ CONDITIONS = (
             r"\bafter (?:a|some|another) restart\b.{0,40}\b(?:fast|slow)"
         ),
     ),
+    _Condition(
+        "ENV-1",
+        "a gain on one card, none on several",
+        _words(
+            r"\b(?:on|with) (?:one|a single|1) (?:gpu|card|rank)\b.{0,60}\b(?:two|four|eight|several|more|[248])\b"
+            r".{0,40}\b(?:not|no|none|nothing|slower|loses?)\b|"
+            r"\btp ?=? ?1\b.{0,80}\btp ?=? ?[248]\b.{0,40}\b(?:not|no|slower|loses?)\b"
+        ),
+    ),
     _Condition("ENV-5", "the card reports errors", _words(r"\bXid\b|\bECC error|\breset required\b")),
     _Condition(
         "ENV-4",
@@ -87,6 +96,7 @@ CONDITIONS = (
         "since an upgrade",
         _words(
             r"\b(?:since|after) (?:the |an? |our )?(?:update|upgrade|upgrading|updating)\b|"
+            r"\bfrom (?:\w+ )?v?\d+\.\d+(?:\.\w+)? to (?:\w+ )?v?\d+\.\d+(?!\d*\s*(?:tok|t/s|tps|ms|x\b|%))|"
             r"\bolder (?:release|version|build)\b.{0,30}\b(?:fine|fast|ok|good)"
         ),
     ),

@@ -24,7 +24,7 @@ from specdoctor.engines.versions import parse_range
 _LOG_MARKS = ("server_args=", "Decode batch", READY, "Load weight end", "sglang/srt/", "sglang/launch_server.py")
 _STATED = re.compile(
     r"\bsglang(?:\[[\w,]+\])?(?: version)?\s*(?:==|@|:|=)?\s*v?"
-    r"(?P<version>\d+\.\d+\.\d+(?:\.?(?:post|dev|rc)\d+)*(?:\+[\w.]+)?)(?![\w])",
+    r"(?P<version>\d+\.\d+\.\d+(?:\.?(?:post|dev|rc)\d+)*(?:\+[\w.]+)?)(?![\w])(?!\s*(?:to|->|\u2192)\s*v?\d)",
     re.IGNORECASE,
 )
 _SPEC_KEYS = (

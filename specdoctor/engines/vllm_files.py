@@ -33,7 +33,10 @@ _LOG_MARKS = ("LLM engine (v", "Avg generation throughput", "SpecDecoding metric
               "vLLM API server version", "(EngineCore", "(APIServer pid=", "vllm/v1/", "vllm/engine/")  # fmt: skip
 _EARLIER = re.compile(EARLIER.pattern + r"|single|reference")
 _IMAGE_VERSION = re.compile(r"(?:vllm-openai|/vllm)[:@]v?(?P<version>\d+\.\d+\.\d+\w*)")
-_STATED = re.compile(r"\bvllm(?: version)?\s*(?:==|@|:|=)?\s*v?(?P<version>\d+\.\d+\.\d+\w*(?:\.\w+)*)", re.IGNORECASE)
+_STATED = re.compile(
+    r"\bvllm(?: version)?\s*(?:==|@|:|=)?\s*v?(?P<version>\d+\.\d+\.\d+\w*(?:\.\w+)*+)(?!\s*(?:to|->|\u2192)\s*v?\d)",
+    re.IGNORECASE,
+)
 _STARTS = re.compile(r"vllm|spec_decode\.py")
 
 
@@ -112,7 +115,7 @@ def _agreement(asked: Mapping[str, str], values: Mapping[str, JsonValue]) -> int
     for key in (METHOD, MODEL, TOKENS, "model", "port"):
         if key in asked and values.get(key) is not None:
             score += 2 if asked[key].rstrip("/") == str(values[key]).rstrip("/") else -1
-        elif key == TOKENS and (key in asked) != (values.get(key) is not None):
+        elif key == TOKENS and values and (key in asked) != (values.get(key) is not None):
             score -= 3
     return score
 

@@ -22,6 +22,9 @@ _PROGRAMS = (
     "-m sglang", "-m vllm", "vllm serve", "sglang serve", "llama-server", "trtllm-serve", "docker run", "podman run",
 )  # fmt: skip
 """A text that names none of them holds no command: most lines of a long log need not be looked at."""
+_SPAN = re.compile(r"(?<!`)`([^`]{12,})`(?!`)")
+_PROSE = re.compile(r"^(?:[A-Z][\w']*|we|i|it|my|our|the)\b,?(?: [^\s=$\\|&<>`{}\[\]]+){4,}[.?!:,]\s*$")
+"""A sentence beside a command: no script, but what somebody writes about it."""
 _HASHED = re.compile(r"^[ \t]*#")
 _LOGGED = re.compile(r"\d\d:\d\d:\d\d|^(?:srv|slot|llama_\w+|main|common_\w+|\d+\.\d\d\.\d{3}\.\d{3})\b")
 _FEWEST_LOGGED = 3
@@ -38,11 +41,17 @@ def pieces_of(texts: Mapping[str, str]) -> tuple[dict[str, str], dict[str, str]]
     out: dict[str, str] = {}
     behind: dict[str, str] = {}
     for where, text in texts.items():
-        blocks = _blocks(text) if len(text) <= LARGEST_CHARS else []
-        if not blocks:
+        short = len(text) <= LARGEST_CHARS
+        blocks = _blocks(text) if short else []
+        spans = _spans(text) if short and "`" in text else {}
+        if not blocks and not spans:
             out[where] = text
             continue
         lines, fenced = text.split("\n"), _is_fenced(text)
+        for number, (at, command) in enumerate(list(spans.items())[:MOST_PIECES], start=len(blocks) + 1):
+            out[f"{where}#{number}"] = "\n".join(command if n == at else "" for n in range(len(lines)))
+            behind[f"{where}#{number}"] = where
+            lines[at] = lines[at].replace(command, "")
         taken: set[int] = set()
         for number, block in enumerate(blocks[:MOST_PIECES], start=1):
             name = f"{where}#{number}"
@@ -82,6 +91,18 @@ def _fenced(lines: list[str]) -> list[set[int]]:
     return found
 
 
+def _spans(text: str) -> dict[int, str]:
+    """Commands between single back quotes in prose, by the index of their line."""
+    lines = text.split("\n")
+    fenced: set[int] = set().union(*_fenced(lines))
+    found: dict[int, str] = {}
+    for index, line in enumerate(lines):
+        for match in _SPAN.finditer(line[:4000]) if index not in fenced and "`" in line else ():
+            if _COMMAND.match(_bare(match[1])) and " -" in match[1]:
+                found.setdefault(index, match[1])
+    return found
+
+
 def _commands(lines: list[str]) -> list[set[int]]:
     """Commands with the lines that continue them, where much else stands beside them that is no shell."""
     found: list[set[int]] = []
@@ -103,7 +124,8 @@ def _commands(lines: list[str]) -> list[set[int]]:
     commands = set().union(*found)
     beside = [line[:200] for n, line in enumerate(lines) if n not in commands]
     surely = any(_SURELY_LOGGED.search(line) for line in beside)
-    return found if surely or sum(1 for line in beside if _LOGGED.search(line)) >= _FEWEST_LOGGED else []
+    told = not lines[0].startswith("#!") and any(_PROSE.match(line) for line in beside)
+    return found if surely or told or sum(1 for line in beside if _LOGGED.search(line)) >= _FEWEST_LOGGED else []
 
 
 def _is_fenced(text: str) -> bool:

@@ -32,3 +32,36 @@ def test_two_logs_of_one_issue_are_an_arm_and_its_baseline() -> None:
     facts = judging.triaged({"issue.md": text}, symptom="").facts
     assert (facts["throughput_tok_s"], facts["baseline_tok_s"]) == (60.0, 90.0)
     assert facts["step_ratio"] == 3.45
+
+
+def test_a_command_between_back_quotes_is_the_launch() -> None:
+    text = "I run `llama-server -m a.gguf -md b.gguf --spec-type draft-simple --spec-draft-n-max 8` and it is slow.\n\n"
+    text += "| n-max | T/s |\n|---|---|\n| none | 36 |\n| 1 | 47 |\n| 8 | 30 |\n"
+    found = judging.triaged({"comment.md": text}, symptom="")
+    assert (found.facts["draft_steps"], found.facts["best_draft_steps"]) == (8, 1)
+    assert found.to_try is not None
+    assert found.to_try.where == "comment.md:1"
+    assert found.to_try.line.endswith("--spec-draft-n-max 1")
+
+
+def test_sentences_beside_a_command_are_notes() -> None:
+    text = f"We see less with the drafter than without it.\n\n{LAUNCH}\nwith: 56 tok/s\nwithout: 90 tok/s\n"
+    found = judging.triaged({"mail.txt": text}, symptom="")
+    assert {(t.value, t.role) for t in found.told} == {(56.0, "with speculation"), (90.0, "baseline")}
+    assert found.facts["draft_steps"] == 3
+
+
+def test_a_version_that_was_left_is_not_the_servers() -> None:
+    text = "Since we went from vllm 0.9.0 to 0.11.0 it is slower: 142 tok/s before, now 97 tok/s, same prompts.\n\n"
+    found = judging.triaged({"mail.txt": text + LAUNCH}, symptom="")
+    assert found.engine.version is None
+    assert any(f.cause == "VER-1" and f.evidence for f in found.findings)
+    assert found.told_sums[0].startswith("97 tok/s is 0.68 times the 142 tok/s told of before")
+
+
+def test_of_two_launches_without_a_log_the_one_that_speculates_is_judged() -> None:
+    plain = "python -m vllm.entrypoints.openai.api_server --model Qwen2-7B-Instruct --port 9000\n"
+    ngram = plain.replace("9000", "9002 --speculative_model [ngram] --num_speculative_tokens 5")
+    found = judging.triaged({"launch.txt": f"{plain}\n{ngram}"}, symptom="slower than without")
+    assert found.facts["draft_steps"] == 5
+    assert any(f.cause == "LOAD-6" for f in found.findings)
