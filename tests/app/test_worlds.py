@@ -364,3 +364,15 @@ def test_requests_that_wait_are_a_cause_where_nothing_was_said() -> None:
     run, _ = simulated("request-cap-48", symptom="")
     assert verdict_of(run) is Verdict.CAUSE
     assert roles(run)["CFG-1"] == ("supported", Role.EXPLAINS)
+
+
+def test_a_run_that_measured_no_baseline_has_no_break_even() -> None:
+    run, _ = simulated("healthy")
+    assert run_document(run.ledger).break_even is None
+
+
+def test_typed_figures_are_tested_or_open() -> None:
+    run, _ = simulated("kimi-k2.5-eagle3")
+    claims = run_document(run.ledger).claims
+    assert {c.status for c in claims} <= {"tested", "open"}
+    assert any(c.status == "tested" and c.metric == "throughput_tok_s" for c in claims)
