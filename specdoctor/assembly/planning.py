@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -17,11 +18,11 @@ if TYPE_CHECKING:
     from specdoctor.planners.playbook_schema import Playbook
 
 
-def playbook_at(path: Path) -> Playbook:
-    """A playbook file. Raises UsageError with every fault in it."""
+def playbook_at(path: Path, values: Mapping[str, str] | None = None) -> Playbook:
+    """A playbook file, with these values of its parameters. Raises UsageError with every fault in it."""
     from specdoctor.planners.playbook_file import load_playbook
 
-    return load_playbook(path, checks=[check.name for check in all_checks()])
+    return load_playbook(path, checks=[check.name for check in all_checks()], values=values)
 
 
 def planner_for(settings: RunSettings, *, clock: Clock | None = None) -> Planner:
@@ -29,7 +30,7 @@ def planner_for(settings: RunSettings, *, clock: Clock | None = None) -> Planner
     if settings.planner == "playbook":
         from specdoctor.planners.playbook import PlaybookPlanner
 
-        playbook = PlaybookPlanner(playbook_at(Path(settings.playbook or "")))
+        playbook = PlaybookPlanner(playbook_at(Path(settings.playbook or ""), settings.playbook_values))
         if settings.endpoint is None:
             return playbook
         return _advised(playbook, settings.endpoint, settings.advice or "auto", clock or WallClock())

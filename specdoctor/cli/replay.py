@@ -40,6 +40,15 @@ def replay(
             show_default=False,
         ),
     ] = None,
+    assigned: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            metavar="NAME=VALUE",
+            help="A parameter of the playbook; may be given several times.",
+            show_default=False,
+        ),
+    ] = None,
     symptom: opt.Symptom = None,
     allow: Annotated[
         opt.Tier | None,
@@ -96,6 +105,7 @@ def replay(
     Examples:
       specdoctor replay read-only-checkup --target ssh://gpu-7
       specdoctor replay eagle3-slower-than-baseline --target eagle-a
+      specdoctor replay one-draft-length --set draft_steps=5 --target eagle-a
       specdoctor replay playbooks/mine.yaml --target eagle-a --junit replay.xml
     """
     from specdoctor.assembly.planning import playbook_at
@@ -105,9 +115,12 @@ def replay(
     path = playbook_path(playbook)
     if junit is not None and not junit.absolute().parent.is_dir():
         raise UsageError(f"there is no folder {junit.absolute().parent}", next_step="make it, or name another file")
-    book = playbook_at(path)
+    values = values_of(assigned or [])
+    book = playbook_at(path, values)
     tier = allow or book.allow
     say(f"specdoctor: {path.stem}, {len(book.steps)} steps; it may {_may(tier)}")
+    if values:
+        say(f"  with {', '.join(f'{name} {value}' for name, value in values.items())}")
     if _RANK[tier] < _RANK[book.allow]:
         say(f"  some of its steps need --allow {book.allow}, and will be asked for")
     given = {
@@ -122,6 +135,7 @@ def replay(
         "sudo": sudo or None,
         "interpreter": interpreter,
         "playbook": str(path.resolve()),
+        "playbook_values": values or None,
         "max_restarts": book.budgets.restarts,
         "max_minutes": book.budgets.minutes,
         "concurrency": book.load.concurrency,
@@ -133,6 +147,14 @@ def replay(
     code, run_id = _carried_out(target, targets, given, accept_new=accept_new_host_key, as_json=json)
     _tell(book, path, run_id, code, as_json=json, junit=junit)
     raise typer.Exit(code)
+
+
+def values_of(assigned: list[str]) -> dict[str, str]:
+    """Parameters by name as they were typed. Raises UsageError for what is no NAME=VALUE."""
+    for each in assigned:
+        if not each.partition("=")[1] or not each.partition("=")[0].strip():
+            raise UsageError(f"--set {each}: not NAME=VALUE", next_step="write --set draft_steps=5")
+    return {name.strip(): value for name, _, value in (each.partition("=") for each in assigned)}
 
 
 def _asking(

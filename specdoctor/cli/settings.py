@@ -26,6 +26,7 @@ def settings_of(target: Target, given: dict[str, Any]) -> RunSettings:
         "dry_run": given.get("dry_run"),
         "planner": "playbook" if given.get("playbook") else given.get("planner"),
         "playbook": given.get("playbook"),
+        "playbook_values": given.get("playbook_values"),
         "endpoint": given.get("endpoint"),
         "advice": given.get("advice"),
         "max_restarts": given.get("max_restarts"),

@@ -24,7 +24,7 @@ class RunSettings(Frozen):
     may be asked (`advice`: when, where a playbook proposes). `concurrencies` are the numbers of clients that a search
     for the best setting measures with (empty: `concurrency`), `launch_spread` the relative spread between two launches
     of one setting as it is known here (None: assumed), `keep_corrected` a folder on the host where a corrected copy of
-    the drafter's stays (None: none stays).
+    the drafter's stays (None: none stays). `playbook_values` are its parameters that were set.
     """
 
     symptom: str = ""
@@ -35,6 +35,7 @@ class RunSettings(Frozen):
     endpoint: Endpoint | None = None
     advice: Literal["llm", "auto"] | None = None
     playbook: str | None = None
+    playbook_values: dict[str, str] = Field(default_factory=dict)
     max_restarts: int = 3
     max_minutes: float = 240.0
     grace_s: float = 120.0

@@ -24,6 +24,10 @@ class YamlFile:
         self.data = data
         self._marked = marked
 
+    def with_data(self, data: Any) -> YamlFile:
+        """Other data of the same shape, such as with names filled in; everything stands where it stood."""
+        return YamlFile(self.path, data, self._marked)
+
     def find(self, place: Place) -> tuple[int, int]:
         """Line and column (from 1) of what stands at `place`: a key's own, an item's, else that of what is around."""
         node, found = self._marked, (1, 1)

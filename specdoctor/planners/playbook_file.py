@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, get_args
 
@@ -10,30 +10,161 @@ from pydantic import ValidationError
 
 from specdoctor.core.errors import UsageError
 from specdoctor.core.faults import Fault, explained, nearest, refusal, unknown_word
-from specdoctor.core.input_file import read_input
+from specdoctor.core.input_file import is_there, read_input
 from specdoctor.core.model import Frozen
 from specdoctor.core.yaml_places import Place, YamlFile, parse_yaml
-from specdoctor.planners.playbook_schema import AS_FOUND, EXPECTATIONS, STEPS, Playbook
+from specdoctor.planners.playbook_schema import (
+    AS_FOUND,
+    EXPECTATIONS,
+    STEPS,
+    IncludeStep,
+    Playbook,
+    PlaybookFile,
+    RelaunchStep,
+    Step,
+)
+from specdoctor.planners.playbook_values import Scalar, WrongValue, declared, filled, of_kind
 
 LARGEST_BYTES = 1 << 20
+DEEPEST = 5
+"""Files that include one another."""
 
 
-def load_playbook(path: Path, *, checks: Sequence[str]) -> Playbook:
-    """Read a playbook; `checks` are the names that steps may use.
+def load_playbook(path: Path, *, checks: Sequence[str], values: Mapping[str, Scalar] | None = None) -> Playbook:
+    """Read a playbook with its parameters filled in and what it includes in place of the steps that name it.
 
-    Raises UsageError with every fault of the file, one line each: file:line:column, key, message.
+    `checks` are the names that steps may use, `values` what parameters are to be other than their defaults. Raises
+    UsageError with every fault of the file and of those it includes, one line each: file:line:column, key, message.
     """
-    file = _read(path)
-    faults = [*_named(file, checks)]
-    try:
-        playbook = Playbook.model_validate(file.data)
-    except ValidationError as error:
-        found = error.errors(include_url=False)
-        # A list whose items are all at fault counts as too short for the validator; its items are told.
-        faults += [_fault(file, item) for item in found if item["type"] != "too_short" or not item["input"]]
-    if faults:
-        raise refusal(str(path), faults, next_step="docs/playbooks.md explains the format")
-    return playbook
+    return _Loader(checks).load(path, values or {}, ())
+
+
+class _Loader:
+    """Reads a file and, in turn, the ones that it includes."""
+
+    def __init__(self, checks: Sequence[str]) -> None:
+        self._checks = checks
+
+    def load(self, path: Path, values: Mapping[str, Scalar], above: tuple[Path, ...]) -> Playbook:
+        """One file; `above` are those that are being read because of it."""
+        file = _read(path)
+        data, faults = filled(file, _valued(path, file, values))
+        file = file.with_data(data)
+        included, within, refused = self._included(file, above)
+        faults += [
+            *within,
+            *_named(file, self._checks, [label for book in included.values() for label in _labels(book)]),
+        ]
+        book: PlaybookFile | None = None
+        try:
+            book = PlaybookFile.model_validate(data)
+        except ValidationError as error:
+            found = error.errors(include_url=False)
+            # A list whose items are all at fault counts as too short for the validator; its items are told.
+            faults += [_fault(file, item) for item in found if item["type"] != "too_short" or not item["input"]]
+        if book is not None:
+            faults += [*_beyond(file, book, included)]
+        if faults or refused or book is None:
+            # Of one place the first word counts: a reference that names nothing is no number either.
+            first = {(f.line, f.column, f.key): f for f in reversed(faults)}
+            said = [refusal(str(path), first.values()).message] if faults else []
+            raise UsageError("\n".join([*said, *refused]), next_step="docs/playbooks.md explains the format")
+        return _resolved(book, included)
+
+    def _included(self, file: YamlFile, above: tuple[Path, ...]) -> tuple[dict[int, Playbook], list[Fault], list[str]]:
+        """The playbooks that steps name, by the step's index; faults of the steps, and what was said of those files."""
+        books: dict[int, Playbook] = {}
+        faults: list[Fault] = []
+        refused: list[str] = []
+        chain = (*above, file.path.resolve())
+        for index, step in _items(file.data.get("steps") if isinstance(file.data, dict) else None):
+            name = step.get("include") if isinstance(step, dict) else None
+            if not isinstance(name, str):
+                continue
+            place: Place = ("steps", index, "include")
+            other = (file.path.parent / name).resolve()
+            if other in chain or len(chain) > DEEPEST:
+                why = "includes itself" if other in chain else f"more than {DEEPEST} files deep"
+                faults.append(_at(file, place, f"{name}: {why}"))
+            elif not is_there(other):
+                faults.append(_at(file, place, f"there is no file {other}"))
+            else:
+                try:
+                    books[index] = self._with_values(file, index, step, other, chain)
+                except _Misfit as misfit:
+                    faults += misfit.faults
+                except UsageError as error:
+                    refused.append(error.message)
+        return books, faults, list(dict.fromkeys(refused))
+
+    def _with_values(
+        self, file: YamlFile, index: int, step: dict[str, Any], other: Path, chain: tuple[Path, ...]
+    ) -> Playbook:
+        given = step.get("values")
+        scalars = (
+            {k: v for k, v in given.items() if isinstance(v, bool | int | float | str)}
+            if isinstance(given, dict)
+            else {}
+        )
+        defaults = declared(_read(other).data)
+        faults = [_at(file, ("steps", index, "values", name), why) for name, why in _misfits(defaults, scalars).items()]
+        if faults:
+            raise _Misfit(faults)
+        return self.load(other, scalars, chain)
+
+
+class _Misfit(Exception):
+    """Values of an include step that the included file does not take."""
+
+    def __init__(self, faults: list[Fault]) -> None:
+        super().__init__()
+        self.faults = faults
+
+
+def _misfits(defaults: Mapping[str, Scalar], given: Mapping[str, Scalar]) -> dict[str, str]:
+    """What is wrong with given values, by their names."""
+    wrong: dict[str, str] = {}
+    for name, value in given.items():
+        if name not in defaults:
+            wrong[name] = unknown_word("parameter", name, list(defaults))
+            continue
+        try:
+            of_kind(defaults[name], value)
+        except WrongValue as error:
+            wrong[name] = str(error)
+    return wrong
+
+
+def _valued(path: Path, file: YamlFile, given: Mapping[str, Scalar]) -> dict[str, Scalar]:
+    """The parameters of a file with the given values. Raises UsageError for those that it does not take."""
+    defaults = declared(file.data)
+    wrong = _misfits(defaults, given)
+    if wrong:
+        told = "\n".join(f"  {name}  {why}" for name, why in wrong.items())
+        raise UsageError(f"{path}: these values do not fit its parameters:\n{told}", next_step="see its parameters")
+    return {name: of_kind(default, given.get(name, default)) for name, default in defaults.items()}
+
+
+def _labels(book: Playbook) -> list[str]:
+    return [step.relaunch for step in book.steps if isinstance(step, RelaunchStep)]
+
+
+def _beyond(file: YamlFile, book: PlaybookFile, included: Mapping[int, Playbook]) -> Iterator[Fault]:
+    """Included playbooks that need more than this one says that it may do."""
+    tiers = ("read", "load", "restart")
+    for index, other in included.items():
+        if tiers.index(other.allow) > tiers.index(book.allow):
+            yield _at(file, ("steps", index, "include"), f"needs allow: {other.allow}, and the head says {book.allow}")
+
+
+def _resolved(book: PlaybookFile, included: Mapping[int, Playbook]) -> Playbook:
+    """The playbook that a file comes to; of an included one steps and expectations count, not its head."""
+    steps: list[Step] = []
+    for index, step in enumerate(book.steps):
+        steps += included[index].steps if isinstance(step, IncludeStep) else [step]
+    own = book.model_dump(exclude={"parameters", "steps", "expect"})
+    expect = (*(e for other in included.values() for e in other.expect), *book.expect)
+    return Playbook(**{**own, "steps": tuple(steps), "expect": expect})
 
 
 def _fault(file: YamlFile, item: Any) -> Fault:
@@ -66,7 +197,7 @@ def _misspelt(value: Any, kinds: dict[str, type[Frozen]]) -> str | None:
 
 def _known_keys(loc: Place) -> list[str]:
     """The keys that may stand where `loc` does; none where that is not known."""
-    model: type[Frozen] | None = Playbook
+    model: type[Frozen] | None = PlaybookFile
     kinds: dict[str, type[Frozen]] | None = None
     for part in loc[:-1]:
         if isinstance(part, int):
@@ -74,7 +205,7 @@ def _known_keys(loc: Place) -> list[str]:
         if kinds is not None:
             model, kinds = kinds.get(part), None
         elif model is not None:
-            kinds = {"steps": STEPS, "expect": EXPECTATIONS}.get(part) if model is Playbook else None
+            kinds = {"steps": STEPS, "expect": EXPECTATIONS}.get(part) if model is PlaybookFile else None
             field = model.model_fields.get(part)
             model = _inner(field.annotation) if field is not None and kinds is None else None
     return list(model.model_fields) if model is not None else []
@@ -95,12 +226,12 @@ def _written(place: Place) -> str:
     return out or "(whole file)"
 
 
-def _named(file: YamlFile, checks: Sequence[str]) -> Iterator[Fault]:
-    """Names that nothing has: checks, and launches that no step makes."""
+def _named(file: YamlFile, checks: Sequence[str], elsewhere: Sequence[str]) -> Iterator[Fault]:
+    """Names that nothing has: checks, and launches that no step makes, here or `elsewhere` in an included file."""
     if not isinstance(file.data, dict):
         return
     steps = [s for s in _items(file.data.get("steps")) if isinstance(s[1], dict)]
-    labels = [AS_FOUND, *(str(s["relaunch"]) for _, s in steps if isinstance(s.get("relaunch"), str))]
+    labels = [AS_FOUND, *elsewhere, *(str(s["relaunch"]) for _, s in steps if isinstance(s.get("relaunch"), str))]
     for index, step in steps:
         yield from _unknown_checks(file, index, step, checks)
         yield from _unknown_label(file, ("steps", index, "bench"), step.get("bench"), labels)
@@ -111,8 +242,8 @@ def _named(file: YamlFile, checks: Sequence[str]) -> Iterator[Fault]:
             yield from _unknown_label(file, place, prediction.get("than"), labels)
     for index, label in enumerate(labels):
         if label in labels[:index]:
-            place = next(("steps", i, "relaunch") for i, s in reversed(steps) if s.get("relaunch") == label)
-            yield _at(file, place, f'the label "{label}" is already taken')
+            own: list[Place] = [("steps", i, "relaunch") for i, s in reversed(steps) if s.get("relaunch") == label]
+            yield _at(file, own[0] if own else ("steps",), f'the label "{label}" is already taken')
     for index, item in _items(file.data.get("expect")):
         if isinstance(item, dict):
             for key in ("of", "than"):

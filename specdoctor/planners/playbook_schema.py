@@ -143,6 +143,16 @@ class RestoreStep(Frozen):
     restore: Literal[True] | None = None
 
 
+class IncludeStep(Frozen):
+    """In its place the steps of another playbook, whose expectations join those of this one.
+
+    `include` is its path from the folder of this file, `values` what its parameters are to be.
+    """
+
+    include: Label
+    values: dict[str, bool | int | FiniteFloat | str] = Field(default_factory=dict)
+
+
 STEPS: dict[str, type[Frozen]] = {
     "check": CheckStep,
     "watch": WatchStep,
@@ -150,6 +160,7 @@ STEPS: dict[str, type[Frozen]] = {
     "bench": BenchStep,
     "relaunch": RelaunchStep,
     "restore": RestoreStep,
+    "include": IncludeStep,
 }
 
 
@@ -247,6 +258,16 @@ Step = Annotated[
     | Annotated[RestoreStep, Tag("restore")],
     Discriminator(_step_tag),
 ]
+WrittenStep = Annotated[
+    Annotated[CheckStep, Tag("check")]
+    | Annotated[WatchStep, Tag("watch")]
+    | Annotated[ComputeStep, Tag("compute")]
+    | Annotated[BenchStep, Tag("bench")]
+    | Annotated[RelaunchStep, Tag("relaunch")]
+    | Annotated[RestoreStep, Tag("restore")]
+    | Annotated[IncludeStep, Tag("include")],
+    Discriminator(_step_tag),
+]
 Expectation = Annotated[
     Annotated[FigureExpectation, Tag("metric")]
     | Annotated[HypothesisExpectation, Tag("hypothesis")]
@@ -256,11 +277,15 @@ Expectation = Annotated[
 ]
 
 
-class Playbook(Frozen):
-    """One playbook. `allow` is the highest tier that its steps need, and that replaying it permits.
+class Parameter(Frozen):
+    """A value that whoever replays or includes the playbook may set; it is of the kind of its default."""
 
-    `recorded`: what the run found that it was made from; a replay tells what differs.
-    """
+    default: bool | int | FiniteFloat | str
+    about: str = ""
+
+
+class _Head(Frozen):
+    """What a playbook says beside its steps."""
 
     title: Annotated[str, Field(min_length=1)]
     about: str = ""
@@ -268,6 +293,23 @@ class Playbook(Frozen):
     symptom: str = ""
     budgets: Budgets = Budgets()
     load: Load = Load()
-    steps: Annotated[tuple[Step, ...], Field(min_length=1)]
     expect: tuple[Expectation, ...] = ()
     recorded: Recorded | None = None
+
+
+class PlaybookFile(_Head):
+    """A playbook as it is written: `$(name)` stands for a parameter, and a step may include another file."""
+
+    parameters: dict[Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")], Parameter] = Field(
+        default_factory=dict
+    )
+    steps: Annotated[tuple[WrittenStep, ...], Field(min_length=1)]
+
+
+class Playbook(_Head):
+    """One playbook. `allow` is the highest tier that its steps need, and that replaying it permits.
+
+    `recorded`: what the run found that it was made from; a replay tells what differs.
+    """
+
+    steps: Annotated[tuple[Step, ...], Field(min_length=1)]

@@ -9,6 +9,7 @@ from typing import Any
 from specdoctor.core.clean import one_line
 from specdoctor.core.recorded import Recorded, RecordedFigure
 from specdoctor.planners.playbook_schema import Playbook
+from specdoctor.planners.playbook_values import as_written
 from specdoctor.planners.playbook_writing import Written
 
 _WORD = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789.-+"
@@ -31,6 +32,7 @@ def playbook_text(written: Written) -> str:
     lines += ["", "# What has to come out again; the exit code of a replay tells whether it did.", "expect:"]
     for expected in book.expect:
         lines += _item(expected.model_dump(mode="json", exclude_none=True, exclude_defaults=False))
+    lines = [line if line.lstrip().startswith("#") else as_written(line) for line in lines]
     lines += _suggested(book.recorded)
     if book.recorded is not None:
         lines += ["", "# What the run found. A replay says what differs: figures beyond their noise, all else exactly."]

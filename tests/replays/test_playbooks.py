@@ -26,9 +26,9 @@ from tests.app.investigating import MemoryStore, run_of, settings_for
 PLAYBOOKS = Path(__file__).parents[2] / "playbooks"
 
 
-def replayed(name: str, world: str, *, allow: Risk | None = None) -> tuple[Run, tuple[Outcome, ...]]:
-    """A shipped playbook carried out on a world, with what came of its expectations."""
-    playbook = playbook_at(PLAYBOOKS / f"{name}.yaml")
+def replayed(name: str, world: str, *, allow: Risk | None = None, **values: str) -> tuple[Run, tuple[Outcome, ...]]:
+    """A shipped playbook carried out on a world with its parameters, and what came of its expectations."""
+    playbook = playbook_at(PLAYBOOKS / f"{name}.yaml", values)
     run = run_of(SimulatedHost(World.from_yaml(world), seed=3), planner=PlaybookPlanner(playbook))
     given = settings_of(playbook, allow)
     start(run, given.model_copy(update={"other_install": settings_for(World.from_yaml(world)).other_install}))
@@ -89,6 +89,14 @@ def test_the_sweep_measures_each_length_once() -> None:
     assert len(benches) == len(set(benches))
     assert run.ledger.restored is True
     assert exit_code(found) in (0, 1)
+
+
+def test_a_parameter_says_which_chain_is_tried() -> None:
+    run, found = replayed("one-draft-length", "healthy", draft_steps="4")
+    assert exit_code(found) == 0, found
+    assert [r.change.label for r in run.ledger.relaunches][:2] == ["without speculation", "a chain of 4"]
+    assert {m.spec.draft_steps for m in run.ledger.measurements if m.launch == "a chain of 4"} == {4}
+    assert run.ledger.restored is True
 
 
 def test_two_chains_are_measured_and_the_others_follow() -> None:
