@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from specdoctor.app.benchmark import bench
+from specdoctor.app.bench_action import bench
 from specdoctor.app.by_hand import recognise
 from specdoctor.app.launching import relaunch, restore
 from specdoctor.app.outcome import Outcome

@@ -11,7 +11,8 @@ from pathlib import Path
 import asyncssh
 import pytest
 
-from specdoctor.lab.host import JumpHost, PracticeHost
+from specdoctor.lab.host import PracticeHost
+from specdoctor.lab.jump_host import JumpHost
 from tests.e2e.client import Client, Ended
 from tests.e2e.practice import Practice
 from tests.lab.host_world import small_world

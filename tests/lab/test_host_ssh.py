@@ -14,7 +14,8 @@ from pathlib import Path
 import asyncssh
 import pytest
 
-from specdoctor.lab.host import JumpHost, PracticeHost, write_jump_config
+from specdoctor.lab.host import PracticeHost
+from specdoctor.lab.jump_host import JumpHost, write_jump_config
 from tests.lab.host_world import eventually, marked_processes, small_world
 
 pytestmark = [
