@@ -10,7 +10,7 @@ from specdoctor.app.triage_fact import Fact
 from specdoctor.app.triage_servers import EARLIER, mark_of
 from specdoctor.core.material import Row
 from specdoctor.core.ports import Scene
-from specdoctor.core.server import SpecSetting
+from specdoctor.core.server import ServerView, SpecSetting
 
 _TOTAL = re.compile(r"total[_ ](?:num[_ ])?(?:output|generated)[_ ]tokens", re.IGNORECASE)
 
@@ -32,7 +32,18 @@ def chosen(scene: Scene) -> Arm | None:
     """The measured arm of the launch under study; None where no row can be of it."""
     spec = scene.view.spec or scene.view.asked_spec
     found = [arm for arm in arms(scene) if _fits(arm.row, spec)]
-    return min(found, key=lambda a: (_of_earlier(a.row), a.base is None, _load(a.row)), default=None)
+    return min(
+        found,
+        key=lambda a: (_of_earlier(a.row), _started_otherwise(a.row, scene.view), a.base is None, _load(a.row)),
+        default=None,
+    )
+
+
+def _started_otherwise(row: Row, view: ServerView) -> int:
+    """How many columns name an argument that the launch line gives another value."""
+    asked = {key: value.lower() for key, value in view.asked.items()}
+    named = {re.sub(r"[^a-z0-9]+", "_", head.lower()).strip("_"): cell.lower() for head, cell in row.columns.items()}
+    return sum(1 for key, cell in named.items() if key in asked and cell.strip() not in ("", asked[key]))
 
 
 def _fits(row: Row, spec: SpecSetting | None) -> bool:

@@ -100,12 +100,15 @@ def _wanted(finding: Finding, verdict: Verdict) -> bool:
     return verdict is Verdict.NOT_ENOUGH_EVIDENCE or bool(finding.evidence)
 
 
-def _rank(finding: Finding) -> tuple[int, int, int, int]:
-    """Decided before possible, explaining before present; among equals what does most harm, and rests on most."""
+def _rank(finding: Finding) -> tuple[int, int, int, int, int]:
+    """Decided before possible, explaining before present, what something speaks for before what is merely possible;
+    among equals what does most harm, and rests on most.
+    """
     cause = CAUSES.get(finding.cause or "")
     return (
         ("supported", "suspected", "falsified").index(finding.status),
         (Role.EXPLAINS, Role.CONTRIBUTES, Role.PRESENT).index(finding.role),
+        int(finding.status == "suspected" and not finding.evidence),
         _SEVERITY.index(cause.severity) if cause is not None else -1,
         -len(finding.evidence),
     )

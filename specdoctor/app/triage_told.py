@@ -82,6 +82,10 @@ def typed_sums(symptom: Symptom, facts: Mapping[str, Fact], spec: SpecSetting | 
     now, base = (_only(symptom.claims, "throughput_tok_s", role) for role in ("with speculation", "baseline"))
     length = _only(symptom.claims, "accept_length", "with speculation")
     out: list[str] = []
+    alone = "measured_at_running_requests" not in facts or facts["measured_at_running_requests"].value == 1
+    read = facts["throughput_tok_s"].value if "throughput_tok_s" in facts and alone else None
+    if base and now is None and isinstance(read, int | float) and "regression" not in symptom.complaints:
+        out.append(f"{read:g} tok/s, as read, is {read / base:.2f} times the {base:g} tok/s without speculation")
     if now and base:
         side = "told of before" if "regression" in symptom.complaints else "without speculation"
         out.append(f"{now:g} tok/s is {now / base:.2f} times the {base:g} tok/s {side}")

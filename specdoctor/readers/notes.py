@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import NamedTuple
 
 from specdoctor.analysis.symptom import UNITS, claims_of
@@ -13,6 +14,8 @@ from specdoctor.readers.json_file import document_of
 
 _MOST_CHARS = 400_000
 _LONGEST_LINE = 4000
+_LOGGED = re.compile(r"\d\d:\d\d:\d\d|^\s*(?:prompt )?eval time =|^\s*total time =|\bdraft acceptance|^(?:slot|srv) ")
+"""What a server wrote, pasted into somebody's text: no figure of that person's."""
 
 
 class _Reader(NamedTuple):
@@ -29,7 +32,7 @@ class _Reader(NamedTuple):
         figures = tuple(
             _figure(claim, number, line, where)
             for number, line in enumerate(lines, start=1)
-            if any(c.isdigit() for c in line[:_LONGEST_LINE])
+            if any(c.isdigit() for c in line[:_LONGEST_LINE]) and _LOGGED.search(line[:_LONGEST_LINE]) is None
             for claim in claims_of(line[:_LONGEST_LINE])
         )
         return Reading(kind="notes", pieces=Material(notes=(Notes(where=where, lines=lines, figures=figures),)))

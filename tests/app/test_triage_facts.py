@@ -264,3 +264,12 @@ def test_a_llama_server_typed_above_two_lines_of_its_log() -> None:
 def test_a_launch_script_stays_whole() -> None:
     script = f"#!/bin/sh\nexport A=1\ncd /srv\n{LAUNCH}wait\n"
     assert pieces_of({"launch.sh": script}) == ({"launch.sh": script}, {})
+
+
+def test_the_row_that_was_started_as_the_launch_line_says_is_the_arm() -> None:
+    table = "kv-cache-dtype,accept_length,throughput_tok_s\nauto,2.71,118.2\nfp8,1.82,84.5\n"
+    launch = (
+        "vllm serve /m --kv-cache-dtype fp8 --speculative-config "
+        '\'{"method":"eagle3","model":"/h","num_speculative_tokens":3}\'\n'
+    )
+    assert triaged({"t.csv": table, "launch.sh": launch}).facts["throughput_tok_s"] == 84.5

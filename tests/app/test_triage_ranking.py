@@ -85,3 +85,8 @@ def test_only_what_figures_show_explains() -> None:
     )
     roles = {f.cause: f.role for f in findings_of(found, TEXTS, verdict=Verdict.CAUSE)}
     assert roles == {"LOAD-1": Role.EXPLAINS, "WIRE-1": Role.CONTRIBUTES, "TRAIN-2": Role.CONTRIBUTES}
+
+
+def test_a_suspect_that_something_speaks_for_comes_before_what_is_merely_possible() -> None:
+    found = (said("MIS-1", "suggests"), said("LOAD-7", "suggests", line=2))
+    assert [f.cause for f in findings_of(found, TEXTS, verdict=Verdict.NOT_ENOUGH_EVIDENCE)] == ["LOAD-7", "MIS-1"]

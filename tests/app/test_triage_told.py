@@ -63,3 +63,16 @@ def test_sums_give_way_to_figures_that_were_read() -> None:
 )
 def test_sides_by_heading_arrow_and_change(text: str) -> None:
     assert {(c.value, c.role) for c in claims_of(text)} == {(90.0, "baseline"), (56.0, "with speculation")}
+
+
+def test_lines_of_a_log_in_a_mail_are_not_told() -> None:
+    mail = "It is 7.9 t/s without and 5.6 t/s with.\n\n  eval time = 53571 ms / 300 tokens (20.88 tokens per second)\n"
+    assert {t.value for t in triaged({"mail.txt": mail}).told} == {7.9, 5.6}
+
+
+def test_a_typed_baseline_stands_beside_a_speed_that_was_read() -> None:
+    table = "config,accept_length,throughput_tok_s\neagle3,1.6,50\n"
+    found = triaged({"launch.sh": LAUNCH, "bench.csv": table}, "100 tok/s without")
+    assert found.told_sums == (
+        "50 tok/s, as read, is 0.50 times the 100 tok/s without speculation, if the figures are as typed",
+    )
