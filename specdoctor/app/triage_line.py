@@ -9,7 +9,7 @@ from specdoctor.core.engine import Engine
 from specdoctor.core.errors import SpecdoctorError
 from specdoctor.core.hypothesis import Observation, Remedy
 from specdoctor.core.launch import LaunchChange
-from specdoctor.core.launch_shape import Shape, reshaped
+from specdoctor.core.launch_shape import Shape, on_its_lines, reshaped
 from specdoctor.core.launch_text import Command, commands_in
 from specdoctor.core.model import Frozen
 from specdoctor.core.redact import MASK, redact_argv
@@ -65,6 +65,7 @@ def _line(
     if command is None or view.asked_source is None:
         return LineToTry(label=change.label, line=engine.paste_line(view, change))
     shaped = reshaped(command, change, prefix=engine.name.upper())
+    shaped = on_its_lines(shaped, command, texts[view.asked_source.where])
     file = named.get(view.asked_source.where, view.asked_source.where)
     lines = f"{shaped.line}" if shaped.line == shaped.last_line else f"{shaped.line}-{shaped.last_line}"
     remarks = [f"take {name} out of its environment" for name in shaped.left]

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import Literal
 
 from specdoctor.core.launch import LaunchChange, apply_change
+from specdoctor.core.launch_text import KEPT as SHELL_WORDS
 from specdoctor.core.launch_text import Command, Part, Script, Typed
 from specdoctor.core.model import Frozen
 from specdoctor.core.redact import MASK, redact, secret_name
@@ -63,11 +64,23 @@ def reshaped(command: Command, change: LaunchChange, *, prefix: str) -> ShapedLa
     if outer is not None and command.script is not None:
         own = _around(command.script, " ".join(own), prefix=prefix if shape == "shell" else "")
     left = change.remove_env if outer is not None else ()
-    if shape == "shell" and command.carrier != "docker":
+    if shape == "shell" and command.carrier != "docker" and first not in SHELL_WORDS:
         own = [*_environment(command, change, prefix), *own]
     else:
         left = tuple(name for name in change.remove_env if not any(_sets(word, name) for word, _ in command.typed))
     return ShapedLaunch(shape=shape, text=" ".join(own), left=left, **where)
+
+
+def on_its_lines(shaped: ShapedLaunch, command: Command, text: str) -> ShapedLaunch:
+    """The same with what stands before and after the command on its lines of `text`: `source env && ...`, `| tee`."""
+    if shaped.shape == "yaml" or not command.end:
+        return shaped
+    begin = text.rfind("\n", 0, command.start) + 1
+    stop = text.find("\n", command.end)
+    before, after = text[begin : command.start], text[command.end : stop if stop >= 0 else len(text)]
+    kept = re.search(r"[;&|]\s*$", before) is not None
+    around = f"{redact(before.lstrip()) if kept else ''}{shaped.text}{redact(after.rstrip())}"
+    return shaped.model_copy(update={"text": around})
 
 
 def _outermost(script: Script | None) -> Script | None:
@@ -127,8 +140,12 @@ def _rewritten(script: Script, inner: str) -> str:
 
 def _script_word(script: Script, text: str) -> str:
     """The script quoted so that the outer shell replaces the variables that it would have replaced."""
-    outside = "$" in text and script.text_typed.startswith('"') and "\\$" not in script.text_typed
-    return retyped("", text) if outside else shlex.quote(text)
+    if "$" not in text or not script.text_typed.startswith('"'):
+        return shlex.quote(text)
+    typed = retyped("", text)
+    for name in set(re.findall(r"\\\$(\{?\w+)", script.text_typed)):
+        typed = re.sub(rf"(?<!\\)\${re.escape(name)}\b", lambda m: "\\" + m[0], typed)
+    return typed
 
 
 def _shown(words: Sequence[str], *, prefix: str | None) -> list[str]:
@@ -170,8 +187,9 @@ def _yaml(command: Command, change: LaunchChange) -> str:
         while script.outer is not None:
             inner, script = " ".join(_around(script, inner, prefix="")), script.outer
         new = _rewritten(outer, inner)
-        return "\n".join(_key(part, [_word((new, new)) if w[0] == outer.text else _word(w) for w in part.words])
-                         for part in command.parts)  # fmt: skip
+        return "\n".join(
+            _key(p, [_scripted(w, outer.text, new, listed=p.listed) for w in p.words]) for p in command.parts
+        )
     here = [
         {flag for word, _ in part.words if (flag := word.partition("=")[0]) in change.set_flags}
         for part in command.parts
@@ -183,6 +201,11 @@ def _yaml(command: Command, change: LaunchChange) -> str:
         own = change.model_copy(update={"set_flags": {f: v for f, v in change.set_flags.items() if f in wanted}})
         keys.append(_key(part, apply_change(tuple(_word(pair) for pair in part.words), own)))
     return "\n".join(keys)
+
+
+def _scripted(pair: Typed, old: str, new: str, *, listed: bool) -> _Word:
+    """A word of a container, the script replaced by the new one as it has to be typed there."""
+    return _word(pair) if pair[0] != old else _word((new, new if listed else shlex.quote(new)))
 
 
 def _key(part: Part, words: Sequence[str]) -> str:

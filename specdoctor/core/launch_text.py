@@ -21,6 +21,8 @@ Typed = tuple[str, str]
 """A word as it is meant, and as it stands in the text: with quotes, and variables that are not known."""
 
 _KEYWORDS = frozenset({"do", "then", "else", "elif", "if", "while", "until", "{", "!", "time", "$", ">", "(", "&&"})
+KEPT = frozenset({"do", "then", "else", "!", "time"})
+"""Words of the shell that belong to what stands on the line."""
 _REDIRECTION = re.compile(r"(?:\d|&)?(?:>>|>&|&>|>|<)(.*)", re.DOTALL)
 _UNIT_KEY = re.compile(r"Exec(?:Start|StartPre)=[-@+!:]*")
 _CONTAINERS = frozenset({"docker", "podman", "nerdctl"})
@@ -63,7 +65,7 @@ class Command(Frozen):
     `line` and `last_line` bound it in the file; `comment` is the remark right above it. `typed` is the whole statement,
     the words before its own included; of the program's own words the first `aside` stand elsewhere in it (an entry
     point), `redirected` are its redirections. `exported` are variables set before it; `script` is the one it stands
-    in, `parts` are the keys of a container.
+    in, `parts` are the keys of a container. `start` and `end` bound the statement in the text, but for a container's.
     """
 
     words: tuple[str, ...]
@@ -79,6 +81,8 @@ class Command(Frozen):
     exported: dict[str, str] = Field(default_factory=dict)
     script: Script | None = None
     parts: tuple[Part, ...] = ()
+    start: int = 0
+    end: int = 0
 
 
 def commands_in(text: str) -> tuple[Command, ...]:
@@ -113,8 +117,9 @@ def commands_in(text: str) -> tuple[Command, ...]:
             exported |= env
         if len(env) == len(statement.words) - (statement.words[0] in ("export", "env")):
             continue
+        bounds = {"start": statement.start, "end": statement.end}
         commands += [
-            c if c.carrier != "shell" else c.model_copy(update={"carrier": plain})
+            c.model_copy(update={**bounds, "carrier": plain if c.carrier == "shell" else c.carrier})
             for c in _unwrapped(statement, exported, "", 0)
         ]
     return tuple(commands)
@@ -133,7 +138,8 @@ def _looks_like_yaml(text: str) -> bool:
 
 
 def _without_fences(text: str) -> str:
-    return re.sub(r"^(?:```|~~~).*$", "", text, flags=re.MULTILINE) if "```" in text or "~~~" in text else text
+    fenced = "```" in text or "~~~" in text
+    return re.sub(r"^(?:```|~~~).*$", lambda m: " " * len(m[0]), text, flags=re.MULTILINE) if fenced else text
 
 
 def _unit_environment(text: str) -> dict[str, str]:
@@ -150,7 +156,8 @@ def _unwrapped(
     typed, redirected = _redirections_apart(tuple(zip(statement.words, statement.typed, strict=True)))
     words = [_UNIT_KEY.sub("", word) for word, _ in typed]
     while words and words[0] in _KEYWORDS:
-        words, typed = words[1:], typed[1:]
+        typed = typed if words[0] in KEPT else typed[1:]
+        words = words[1:]
     env = assignments(words)
     words = words[sum(1 for w in words[: len(env) + 1] if w == "env" or "=" in w) :] if env else words
     carrier: Carrier = "shell"

@@ -8,7 +8,7 @@ import pytest
 from ruamel.yaml import YAML
 
 from specdoctor.core.launch import LaunchChange
-from specdoctor.core.launch_shape import ShapedLaunch, reshaped
+from specdoctor.core.launch_shape import ShapedLaunch, on_its_lines, reshaped
 from specdoctor.core.launch_text import commands_in
 
 SERVE = "vllm serve /m/big --k 3 --api-key sesame"
@@ -17,7 +17,7 @@ FOUR = LaunchChange(label="four", set_flags={"--k": ("4",)})
 
 def shaped(text: str, change: LaunchChange = FOUR, *, own: str = "/m/big") -> ShapedLaunch:
     command = next(c for c in commands_in(text) if any(own in word for word in c.words))
-    return reshaped(command, change, prefix="VLLM")
+    return on_its_lines(reshaped(command, change, prefix="VLLM"), command, text)
 
 
 DOCKER = """docker run --rm --gpus '"device=0,1"' -v $HOME/.cache:/root/.cache -v ~/m:/m \\
@@ -53,13 +53,38 @@ def test_an_entry_point_and_a_variable_that_is_taken_out() -> None:
 def test_a_shell_line_keeps_what_was_set_before_it_and_what_wraps_it() -> None:
     text = f"export A=1\nexport HF_TOKEN=hf_abcdefghijklmnopqrst\nB=2 nohup numactl -N 0 {SERVE} > $LOG 2>&1 &\n"
     assert shaped(text).text == (
-        'A=1 HF_TOKEN="$HF_TOKEN" B=2 nohup numactl -N 0 vllm serve /m/big --k 4 --api-key "$VLLM_API_KEY" > $LOG 2>&1'
+        'A=1 HF_TOKEN="$HF_TOKEN" B=2 nohup numactl -N 0 vllm serve /m/big --k 4 --api-key "$VLLM_API_KEY" '
+        "> $LOG 2>&1 &"
     )
 
 
 def test_variables_that_are_not_known_are_left_to_the_shell() -> None:
     found = shaped("M=/m\nvllm serve $M/big --draft $D/x --name \"$N y\" --key '$Z' --api-key $KEY --k 3\n")
     assert found.text == "vllm serve /m/big --draft $D/x --name \"$N y\" --key '$Z' --api-key $KEY --k 4"
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("set -e; source env.sh && vllm serve /m/big --k 3 | tee log\n", "set -e; source env.sh && {} | tee log"),
+        ("for K in 1 2; do vllm serve /m/big --k 3; done\n", "for K in 1 2; do {}; done"),
+        ("export A=1\nif true; then vllm serve /m/big --k 3; fi\n", "if true; then {}; fi"),
+        ("docker run img vllm serve /m/big --k 3 || exit 1\n", "docker run img {} || exit 1"),
+    ],
+)
+def test_what_stands_on_the_same_line_stays(text: str, wanted: str) -> None:
+    assert shaped(text).text == wanted.format("vllm serve /m/big --k 4")
+
+
+def test_variables_of_the_outer_and_of_the_inner_shell_stay_apart() -> None:
+    found = shaped('docker run -e K=$K img bash -c "vllm serve /m/big --k 3 --host \\$HOST --name $NAME"\n')
+    assert found.text == 'docker run -e K=$K img bash -c "vllm serve /m/big --k 4 --host \\$HOST --name $NAME"'
+
+
+def test_a_script_in_the_text_of_a_service_stays_one_word() -> None:
+    text = "services:\n  a:\n    image: img\n    command: bash -c 'cd /x && vllm serve /m/big --k 3'\n"
+    words = shlex.split(YAML(typ="safe").load(shaped(text).text)["command"])
+    assert words == ["bash", "-c", "cd /x && vllm serve /m/big --k 4"]
 
 
 def test_a_unit_keeps_its_key_and_masks_its_secret() -> None:
