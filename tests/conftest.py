@@ -93,9 +93,20 @@ def loopback_only(request: pytest.FixtureRequest, network_guard: NetworkGuard) -
     network_guard.lifted = False
 
 
+_unused: list[Path] = []
+"""The last test's home, where that test left nothing in it: thousands of folders take long to make and to remove."""
+
+
 @pytest.fixture(autouse=True)
-def home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
+def home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """An empty home for this test alone; ask for it by name to put files in it."""
-    path = tmp_path_factory.mktemp("home")
+    path = _unused.pop() if _unused and is_empty(_unused[0]) else tmp_path_factory.mktemp("home")
     use_home(monkeypatch, path)
-    return path
+    yield path
+    if is_empty(path):
+        _unused[:] = [path]
+
+
+def is_empty(folder: Path) -> bool:
+    """Whether it is there and holds nothing."""
+    return folder.is_dir() and next(folder.iterdir(), None) is None
