@@ -99,7 +99,7 @@ def test_no_room_for_what_is_learned_puts_the_server_back_or_says_that_it_is_not
         investigate(run, checkpoints=None)
     assert type(raised.value) is error
     assert raised.value.exit_code == (74 if error is OutputError else 5)
-    assert raised.value.next_step == "make room, then: specdoctor investigate --resume r-test"
+    assert raised.value.next_step == "make room, then: specdoctor investigate --resume r-test --max-restarts 5"
     assert run.back_unrecorded == (error is OutputError)
 
 
