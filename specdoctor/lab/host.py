@@ -20,7 +20,6 @@ import sys
 import threading
 import time
 from pathlib import Path
-from types import TracebackType
 from typing import IO, Any, Self
 
 import asyncssh
@@ -34,6 +33,7 @@ from specdoctor.lab.process_census import end_processes
 from specdoctor.lab.python_tree import PlacedInstall, build_install, build_python, date_packages, site_packages
 from specdoctor.lab.shim_files import build_bare_path, build_shims
 from specdoctor.lab.ssh_access import SshAccess, create_access, write_client_files
+from specdoctor.lab.ssh_door import SshDoor
 from specdoctor.lab.ssh_service import SshService
 from specdoctor.lab.ssh_session import SessionPlace
 from specdoctor.lab.units import LAB_USER
@@ -45,11 +45,13 @@ WATCH_INTERVAL_S = 0.1
 SLOW_REFRESH_ROUNDS = 10
 
 
-class PracticeHost:
+class PracticeHost(SshDoor):
     """One practice host. `time_scale` stretches (above 1) or shortens (below 1) every modelled duration alike.
 
     `port` 0 takes a free one; `user` defaults to the world's. A folder that holds something else is refused.
     """
+
+    name = "practice host"
 
     def __init__(
         self,
@@ -71,7 +73,6 @@ class PracticeHost:
         self.ports = PortClaims()
         self._wanted_port = port
         self._given_key = client_key
-        self._service: SshService | None = None
         self._access: SshAccess | None = None
         self._lock: IO[str] | None = None
         self._found = False
@@ -117,21 +118,6 @@ class PracticeHost:
     def wait(self) -> None:
         """Block until `stop` is called from another thread, or an interrupt arrives."""
         self._stopping.wait()
-
-    def __enter__(self) -> Self:
-        return self.start()
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.stop()
-
-    @property
-    def port(self) -> int:
-        """The SSH port. Raises LabError before `start`."""
-        if self._service is None:
-            raise LabError("the practice host is not running")
-        return self._service.port
 
     @property
     def home(self) -> Path:

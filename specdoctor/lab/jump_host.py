@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 import asyncssh
 
-from specdoctor.lab.errors import LabError
 from specdoctor.lab.host import PracticeHost
 from specdoctor.lab.ssh_access import create_access, write_client_files
+from specdoctor.lab.ssh_door import SshDoor
 from specdoctor.lab.ssh_service import SshService
 
 
-class JumpHost:
+class JumpHost(SshDoor):
     """An SSH server that forwards and nothing else, to practise the way through a bastion."""
+
+    name = "jump host"
 
     def __init__(
         self, *, state_dir: Path, user: str = "jump", port: int = 0, client_key: asyncssh.SSHKey | None = None
@@ -25,7 +26,6 @@ class JumpHost:
         self.user = user
         self._wanted_port = port
         self._given_key = client_key
-        self._service: SshService | None = None
 
     def start(self) -> Self:
         """Open the port. Raises LabError when it is taken."""
@@ -40,21 +40,6 @@ class JumpHost:
             self._service.stop()
             self._service = None
             shutil.rmtree(self.state_dir)
-
-    def __enter__(self) -> Self:
-        return self.start()
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.stop()
-
-    @property
-    def port(self) -> int:
-        """The SSH port. Raises LabError before `start`."""
-        if self._service is None:
-            raise LabError("the jump host is not running")
-        return self._service.port
 
     @property
     def ssh_config(self) -> Path:
