@@ -72,7 +72,7 @@ def evidence_text(
         ("at", clock(record.at - ledger.first_at) + (f", by action {record.action}" if record.action else "")),
         *_sources(record, ledger),
         *_figures(record, ledger),
-        *_under_labels(spelled_out(record.data) if record.data else []),
+        *_under_labels(_data(record, ledger)),
         *(("cited", line) for line in _citing(record.evidence, history)),
     ]
     lines = [line for label, text in rows for line in labelled(one_line(label), text, label_width=12, width=width)]
@@ -81,6 +81,13 @@ def evidence_text(
         if artefact is not None:
             lines += ["", *_readable(artefact(record.artefact), width)]
     return "\n".join(lines)
+
+
+def _data(record: EvidenceRecorded, ledger: Ledger) -> list[tuple[str, str]]:
+    """What the record holds, without what stands above as quotes."""
+    quoted = {"sources"} if any(o.evidence == record.evidence for o in ledger.observations) else set()
+    kept = {key: value for key, value in record.data.items() if key not in quoted}
+    return spelled_out(kept) if kept else []
 
 
 def evidence_json(history: Sequence[Event], evidence: str) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""JSON for a person to read: what belongs together on a line, names in front, no brackets."""
+"""JSON for a person to read: what belongs together on a line, names in front, no brackets, nothing that is empty."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ def spelled_out(value: Any, name: str = "") -> list[tuple[str, str]]:
 
 def _rows(value: Any, name: str, depth: int) -> Iterator[tuple[str, str]]:
     if isinstance(value, dict) and value and depth < _DEEPEST:
+        value = {key: item for key, item in value.items() if not (depth and item in (None, "", [], {}))}
         plain = {key: item for key, item in value.items() if not isinstance(item, dict | list)}
         if plain and depth:
             yield name, _listed(f"{_words(key)} {_scalar(item)}" for key, item in plain.items())
