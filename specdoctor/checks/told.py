@@ -37,7 +37,7 @@ CONDITIONS = (
         "only on the quantised target",
         _words(
             r"\b(?:bf16|fp16|unquantised|unquantized|full precision)\b.{0,40}\b(?:is|was|works) (?:fine|"
-            r"good|ok|right)\b"
+            r"good|ok|right|\d)"
         ),
     ),
     _Condition(

@@ -37,6 +37,7 @@ _STATED = re.compile(
     r"\bvllm(?: version)?\s*(?:==|@|:|=)?\s*v?(?P<version>\d+\.\d+\.\d+\w*(?:\.\w+)*+)(?!\s*(?:to|->|\u2192)\s*v?\d)",
     re.IGNORECASE,
 )
+_PROCESS = re.compile(r"^\((?:EngineCore|APIServer|Worker)\w* pid=\d+\)", re.MULTILINE)
 _STARTS = re.compile(r"vllm|spec_decode\.py")
 
 
@@ -73,7 +74,7 @@ def _logs(texts: Mapping[str, str]) -> list[GivenLog]:
         if is_object(text) or not any(mark in text for mark in _LOG_MARKS):
             continue
         reading = read_log(text, where=name)
-        if is_vllm_log(reading):
+        if is_vllm_log(reading) or (reading.failure is not None and _PROCESS.search(text)):
             found.append(GivenLog(name, text, reading))
     return sorted(found, key=lambda log: (not log.name.endswith(".log"), *_preference(log.name), -log.reading.lines))
 

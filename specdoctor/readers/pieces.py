@@ -124,7 +124,8 @@ def _commands(lines: list[str]) -> list[set[int]]:
     commands = set().union(*found)
     beside = [line[:200] for n, line in enumerate(lines) if n not in commands]
     surely = any(_SURELY_LOGGED.search(line) for line in beside)
-    told = not lines[0].startswith("#!") and any(_PROSE.match(line) for line in beside)
+    written = (line[:2000] for n, line in enumerate(lines) if n not in commands)
+    told = not lines[0].startswith("#!") and any(_PROSE.match(line) for line in written)
     return found if surely or told or sum(1 for line in beside if _LOGGED.search(line)) >= _FEWEST_LOGGED else []
 
 

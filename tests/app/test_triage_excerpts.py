@@ -65,3 +65,11 @@ def test_of_two_launches_without_a_log_the_one_that_speculates_is_judged() -> No
     found = judging.triaged({"launch.txt": f"{plain}\n{ngram}"}, symptom="slower than without")
     assert found.facts["draft_steps"] == 5
     assert any(f.cause == "LOAD-6" for f in found.findings)
+
+
+def test_a_crash_below_its_command_is_a_log() -> None:
+    crash = "(EngineCore_0 pid=812) ERROR 09-18 12:00:01 [core.py:718] "
+    text = f"It does not start with two stages.\n\n{LAUNCH}\n{crash}EngineCore failed to start.\n"
+    text += f"{crash}NotImplementedError: Speculative decoding is not supported with pipeline parallelism.\n"
+    found = judging.triaged({"crash.txt": text}, symptom="")
+    assert (found.state, found.findings[0].cause, found.findings[0].status) == ("down", "COMPAT-1", "supported")
