@@ -83,7 +83,7 @@ def _act(run: Run, move: Move, action: str | None, do: Callable[[Run, str], Outc
         _end(run, action, "unknown", f"the connection was lost: {lost.message}", began, ())
         raise
     except TargetError as error:
-        again = move.kind == "bench" and isinstance(error, ServerGone)  # nothing is known of that launch by it
+        again = move.kind == "bench" and isinstance(error, ServerGone)  # it says nothing of that launch
         _end(run, action, "unknown" if again else "failed", error.message, began, ())
         raise
     _end(run, action, outcome, summary, began, evidence)

@@ -27,12 +27,18 @@ def take_note(run: Run) -> bool:
     return True
 
 
-def undid(run: Run, outcome: LaunchOutcome) -> LaunchOutcome:
-    """A launch that came up, and that the guard undid before anybody here heard of it, ends as undone."""
-    if outcome.status != "ready":
-        return outcome
+def news(run: Run) -> GuardStory | None:
+    """What the guard on the host has done that this run has not taken note of yet; None where it did nothing."""
     story = run.operations.state(run.id).guard
     if story is None or story.acted_at is None or story.acted_at == run.ledger.guard_acted_at:
+        return None
+    return story
+
+
+def undid(run: Run, outcome: LaunchOutcome) -> LaunchOutcome:
+    """A launch that came up, and that the guard undid before anybody here heard of it, ends as undone."""
+    story = news(run) if outcome.status == "ready" else None
+    if story is None:
         return outcome
     took_over = "put the original back" if story.phase == "restored" else "took over"
     why = f"it came up; then nobody was in touch for {story.quiet_s:.0f} s: the guard {took_over}"

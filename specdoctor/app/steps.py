@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from specdoctor.app import attending, guarding, verdict
+from specdoctor.app import attending, guarding, returned, verdict
 from specdoctor.app.actions import carry_out
 from specdoctor.app.by_hand import lines_for
 from specdoctor.app.control import control_move
@@ -184,11 +184,14 @@ def _carried_out(run: Run, move: Move) -> bool:
     except ConnectionLost:
         raise
     except TargetError:
-        if not (run.ledger.changed and guarding.take_note(run)):
+        if not (run.ledger.changed and (guarding.take_note(run) or returned.take_note(run))):
             raise
         return False
     touched = risk_of(move) is Risk.RESTART or (run.ledger.changed and risk_of(move) > Risk.READ)
-    return not (touched and guarding.take_note(run))
+    if touched and guarding.take_note(run):
+        return False
+    last = next(reversed(run.ledger.actions.values())).ended if touched and run.ledger.changed else None
+    return last is None or last.outcome == "done" or not returned.take_note(run)
 
 
 def _todo(run: Run, move: Move, status: TodoStatus) -> None:

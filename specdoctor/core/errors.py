@@ -37,7 +37,7 @@ class TargetError(SpecdoctorError):
 
 
 class ServerGone(TargetError):
-    """The process that is meant has ended, or its port is another process's: somebody restarted the server."""
+    """The process that is meant, or what the run had left of an action, is gone: somebody has changed the host."""
 
 
 class HostUnreachable(TargetError):

@@ -16,7 +16,7 @@ from specdoctor.operations.programs import ProgramName, program_text
 Document = dict[str, JsonValue]
 
 REFUSALS_BY_RULE = frozenset({"not-restored", "busy", "no-way-back", "no-guard", "held", "which-run"})
-GONE = frozenset({"not-the-server", "gone"})
+GONE = frozenset({"not-the-server", "gone", "unknown-action"})
 
 
 class Refused(Exception):

@@ -36,6 +36,8 @@ Answer = TypeVar("Answer", bound=BaseModel)
 # Fields that only some versions know; the program leaves them out again when the server refuses them.
 CHAT_EXTRA: dict[str, dict[str, JsonValue]] = {"sglang": {"return_spec_tokens_details": True}}
 
+REMOVED = "what the run had left on the host was removed while this launch was made"
+
 
 class RemoteOperations:
     """The port `Operations` over any `Host`.
@@ -121,6 +123,8 @@ class RemoteOperations:
         try:
             outcome = waiting.wait(self._giving(params), on_progress)
         except Refused as refusal:
+            if waiting.state and refusal.kind == "unknown-action":
+                return LaunchOutcome(action=order.action, status="undone", server=None, reason=REMOVED)
             return LaunchOutcome(action=order.action, status="refused", server=None, reason=refusal.message)
         document: Document = {
             "action": order.action,
