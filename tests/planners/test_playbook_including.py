@@ -7,7 +7,10 @@ from pathlib import Path
 import pytest
 
 from specdoctor.assembly.catalogue import all_checks
+from specdoctor.assembly.planning import planner_for
 from specdoctor.core.errors import UsageError
+from specdoctor.core.run_settings import RunSettings
+from specdoctor.planners.playbook import PlaybookPlanner
 from specdoctor.planners.playbook_file import load_playbook
 from specdoctor.planners.playbook_schema import BenchStep, CheckStep, Playbook, RelaunchStep
 from specdoctor.planners.playbook_values import Scalar, WrongValue, as_written, of_kind
@@ -147,6 +150,14 @@ def test_values_that_nothing_takes_are_refused(tmp_path: Path) -> None:
 def test_files_in_a_circle_come_to_an_end(tmp_path: Path) -> None:
     told = faults(tmp_path, inner=INNER.replace("- check: all", "- include: outer.yaml"))
     assert any("inner.yaml:6:5  steps[0].include  outer.yaml: includes itself" in row for row in told), told
+
+
+def test_a_resumed_run_keeps_the_values_it_was_begun_with() -> None:
+    place = str(PLAYBOOKS / "one-draft-length.yaml")
+    settings = RunSettings(planner="playbook", playbook=place, playbook_values={"draft_steps": "7"})
+    planner = planner_for(RunSettings.model_validate_json(settings.model_dump_json()))
+    assert isinstance(planner, PlaybookPlanner)
+    assert any(isinstance(s, RelaunchStep) and s.change.draft_steps == 7 for s in planner.playbook.steps)
 
 
 def test_a_shipped_playbook_has_parameters_and_includes_another() -> None:
