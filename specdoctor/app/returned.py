@@ -18,6 +18,8 @@ from specdoctor.core.server import ServerView
 
 PARTS = ("cwd", "env", "user", "cpus_allowed", "mems_allowed", "nice", "umask", "limits")
 """What is compared of the process: it is recorded with every reading."""
+MADE_ANEW = frozenset({"INVOCATION_ID", "JOURNAL_STREAM", "SYSTEMD_EXEC_PID", "MANAGERPID"})
+"""Variables in which systemd numbers each start."""
 WHY = "what the run had left on the host was removed, and the server put back, while it was away"
 
 
@@ -90,6 +92,12 @@ def _process(facts: Facts, view: ServerView | None) -> ProcessFacts | None:
     return next((p for p in facts.processes if p.pid == pid), None)
 
 
+def _part(process: ProcessFacts, part: str) -> object:
+    if part != "env":
+        return getattr(process, part)
+    return {name: value for name, value in process.env.items() if name not in MADE_ANEW}
+
+
 def compared(before: Facts, found: ServerView, after: Facts, now: ServerView | None) -> dict[str, bool]:
     """By part: whether it is as it was; a part that neither reading shows is left out."""
     if now is None:
@@ -97,6 +105,6 @@ def compared(before: Facts, found: ServerView, after: Facts, now: ServerView | N
     one, other = _process(before, found), _process(after, now)
     equal = {"argv": found.argv == now.argv, "state": now.state == "running"}
     if one is not None and other is not None:
-        pairs = {part: (getattr(one, part), getattr(other, part)) for part in PARTS}
+        pairs = {part: (_part(one, part), _part(other, part)) for part in PARTS}
         equal |= {part: a == b for part, (a, b) in pairs.items() if a or b}
     return equal

@@ -5,13 +5,15 @@ from __future__ import annotations
 import pytest
 
 from specdoctor.app.investigation import investigate, resume, start
+from specdoctor.app.returned import compared
 from specdoctor.app.run import Run
 from specdoctor.core import events as ev
 from specdoctor.core.errors import ServerGone
+from specdoctor.core.facts import Facts
 from specdoctor.core.launch import ORIGINAL
 from specdoctor.core.measurement import BenchPlan, BenchRecord
 from specdoctor.core.model import Risk
-from specdoctor.core.operations import OnProgress
+from specdoctor.core.operations import OnProgress, SnapshotRequest
 from specdoctor.core.run_settings import RunSettings
 from specdoctor.lab.simulation import SimulatedHost
 from specdoctor.lab.world import World
@@ -137,3 +139,19 @@ def test_a_run_whose_server_goes_under_its_hands_ends_with_how_it_goes_on() -> N
     assert reason(run).endswith(RESUME), reason(run)
     run, code = resumed(store, host)
     assert code == 0, reason(run)
+
+
+def test_the_number_that_systemd_gives_each_start_is_no_difference() -> None:
+    host = SimulatedHost(World.from_yaml(WORLD))
+    facts = host.snapshot(SnapshotRequest())
+    run = run_of(host)
+    start(run, RunSettings(symptom="slow", allow=Risk.READ))
+    view = run.set_scene(facts)
+
+    def numbered(**env: str) -> Facts:
+        found = tuple(p.model_copy(update={"env": {**p.env, **env}}) for p in facts.processes)
+        return facts.model_copy(update={"processes": found})
+
+    one = numbered(INVOCATION_ID="1")
+    assert compared(one, view, numbered(INVOCATION_ID="2"), view)["env"]
+    assert not compared(one, view, numbered(INVOCATION_ID="1", CUDA_VISIBLE_DEVICES="9"), view)["env"]
