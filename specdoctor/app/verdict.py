@@ -124,7 +124,7 @@ def _named(ledger: Ledger, h: Hypothesis) -> CauseNamed | None:
         o.evidence for o in ledger.observations if o.observation.cause == h.cause and o.observation.stance == "suggests"
     )
     return CauseNamed(
-        cause=h.cause, status="suspected", role=Role.EXPLAINS, claim=h.claim, evidence=evidence, decides=h.decides
+        cause=h.cause, status="suspected", role=Role.CONTRIBUTES, claim=h.claim, evidence=evidence, decides=h.decides
     )
 
 
