@@ -211,7 +211,7 @@ def words_of(node: ast.AST, known: Dict[str, str]) -> str:
     """The texts in an expression, in order, with those of the names in it."""
     found = []
     for each in ast.walk(node):
-        text = getattr(each, "s", getattr(each, "value", None))
+        text = getattr(each, {"Constant": "value", "Str": "s"}.get(type(each).__name__, "-"), None)  # Str: before 3.8
         if isinstance(text, str):
             found.append((getattr(each, "lineno", 0), getattr(each, "col_offset", 0), text))
         elif isinstance(each, ast.Name) and each.id in known:
