@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 
 from specdoctor.app.run import Run
 from specdoctor.core import events as ev
+from specdoctor.core.copy_line import making
 from specdoctor.core.facts import Facts
 from specdoctor.core.launch import ORIGINAL, LaunchChange, apply_change, launch_flags
 from specdoctor.core.operations import SnapshotRequest
@@ -28,7 +30,10 @@ def lines_for(run: Run, change: LaunchChange) -> ByHand | None:
         line=run.engine.paste_line(view, change),
         original=run.engine.paste_line(view, ORIGINAL),
     )
-    return by_hand(view.keeper, wanted)
+    lines = by_hand(view.keeper, wanted)
+    if change.copies is None:
+        return lines
+    return dataclasses.replace(lines, start=f"{making(change.copies)} && {{ {lines.start.rstrip('; ')} }}")
 
 
 def awaited(run: Run) -> list[LaunchChange]:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from specdoctor.app.launching import last_start_s
 from specdoctor.app.run import Run
+from specdoctor.core.copy_line import making
 from specdoctor.core.launch import LaunchChange
 from specdoctor.core.model import DECIDED, Risk
 from specdoctor.core.moves import Bench, Move, Relaunch, risk_of
@@ -38,6 +39,7 @@ def commands(run: Run, move: Move) -> tuple[str, ...]:
             stop = shlex.join(_keeper(run).through.stop_words) or f"kill -TERM {pid}"
             return (
                 f"{stop}   # and wait for port and GPU memory",
+                *((making(move.change.copies),) if move.change.copies is not None else ()),
                 f"{changed_line(run, move.change)}   # same directory, environment, limits, affinity; own log",
             )
         case Bench():

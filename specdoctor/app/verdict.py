@@ -6,6 +6,7 @@ from pydantic import JsonValue
 
 from specdoctor.analysis.after_repair import repaired_in_vain
 from specdoctor.analysis.symptom import read_symptom
+from specdoctor.app.advised_launch import advised_launch
 from specdoctor.app.paying import what_would_pay
 from specdoctor.app.repaired import after_repair
 from specdoctor.app.run import Run
@@ -81,9 +82,10 @@ def _advised(run: Run, advice: Advice | None) -> Recommendation | None:
     if advice is None or run.scene is None or run.engine is None:
         return None
     measured = next((m for m in run.ledger.measurements if m.evidence == advice.evidence), None)
-    return Recommendation(
-        launch=run.engine.paste_line(run.scene.view, advice.change),
-        rollback=run.engine.paste_line(run.scene.view, ORIGINAL),
+    return advised_launch(
+        run.engine,
+        run.scene.view,
+        advice.change,
         expected=_expected(measured) if measured is not None else {},
         basis="measured",
         why=f"{advice.why} ({advice.evidence})",
@@ -258,11 +260,11 @@ def _recommendation(run: Run, verdict: Verdict) -> Recommendation | None:
     if scene is None or engine is None:
         return None
     winner, found = best(ledger), ledger.measured("original", concurrency=ledger.settings.concurrency)
-    rollback = engine.paste_line(scene.view, ORIGINAL)
     if winner is not None and winner.launch_key != "original" and _faster(winner, found):
-        return Recommendation(
-            launch=engine.paste_line(scene.view, _change(ledger, winner.launch_key)),
-            rollback=rollback,
+        return advised_launch(
+            engine,
+            scene.view,
+            _change(ledger, winner.launch_key),
             expected=_expected(winner),
             basis="measured",
             why=f"{winner.launch} is the fastest launch measured here ({winner.evidence})",
@@ -276,9 +278,10 @@ def _recommendation(run: Run, verdict: Verdict) -> Recommendation | None:
         change = _remedied(engine, scene.view, o.remedy)
         if change is None:
             continue
-        return Recommendation(
-            launch=engine.paste_line(scene.view, change),
-            rollback=rollback,
+        return advised_launch(
+            engine,
+            scene.view,
+            change,
             expected={"note": "not measured here"},
             basis="predicted",
             why=f"{o.cause}: {o.fix}",

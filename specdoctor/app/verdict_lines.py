@@ -278,7 +278,9 @@ def _do_now(run: Run, recommendation: Recommendation | None) -> str:
         value = recommendation.expected.get("throughput_tok_s")
         origin = f"{recommendation.basis} {recommendation.expected.get('evidence', '')}".strip()
         brings = f" [{value:.1f} tok/s, {origin}]" if isinstance(value, float) else f" [{origin}]"
-        return f"{recommendation.launch}{brings}"
+        where = f" {recommendation.where}" if recommendation.where else ""
+        commands = [line for line in (recommendation.first, recommendation.launch) if line]
+        return f"{'; then: '.join(commands)}{where}{brings}"
     view = run.scene.view if run.scene else None
     if view is not None and view.state == "down":
         failure = view.log.failure if view.log else None

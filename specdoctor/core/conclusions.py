@@ -24,7 +24,8 @@ class CauseNamed(Frozen):
 class Recommendation(Frozen):
     """A line to paste, the way back, and what it is expected to bring, with where that comes from.
 
-    `then`: what would have to come true for something better, in order.
+    `first` is a command of its own that makes what the launch needs, where that is not there; `where` says of which
+    image's container the line is. `then`: what would have to come true for something better, in order.
     """
 
     launch: str
@@ -33,6 +34,8 @@ class Recommendation(Frozen):
     basis: Literal["measured", "predicted", "typed"]
     why: str
     then: tuple[str, ...] = ()
+    first: str = ""
+    where: str = ""
 
 
 class ExpectedAfterRepair(Frozen):

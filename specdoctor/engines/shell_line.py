@@ -12,8 +12,9 @@ from specdoctor.core.shell_quoting import quoted, variable
 
 def shell_line(argv: Sequence[str], change: LaunchChange, *, flags_from: int, prefix: str) -> str:
     """`argv` (already changed and redacted) with the environment of `change`: variables that it sets stand before the
-    command, those it removes as `env -u NAME`; another image or a corrected copy is named in a comment. Flags
-    begin at `flags_from`; `prefix` begins the names of variables.
+    command, those it removes as `env -u NAME`. It is a command and nothing else: another image, and the copy of a
+    folder that is to be made before, are told beside it. Flags begin at `flags_from`; `prefix` begins the names of
+    variables.
     """
     parts: list[str] = []
     if change.remove_env:
@@ -27,6 +28,4 @@ def shell_line(argv: Sequence[str], change: LaunchChange, *, flags_from: int, pr
             parts.append(f"{flag}={quoted(value, variable(flag, prefix))}" if masked else shlex.quote(word))
         else:
             parts.append(quoted(word, variable(flag, prefix)))
-    parts += [f"# in a container of {change.image}"] if change.image is not None else []
-    parts += [f"# {change.copies.words}"] if change.copies is not None else []
     return " ".join(parts)

@@ -70,7 +70,8 @@ class MeasurementEntry(Frozen):
 class RecommendationEntry(Frozen):
     """The launch line to paste, the way back, and what it is expected to bring (`basis` says from where).
 
-    `then`: what would have to come true for something better, in order.
+    `first` is a command of its own that makes the folder which the launch names, empty where none is needed; `where`
+    says of which image's container the line is. `then`: what would have to come true for something better, in order.
     """
 
     launch: str
@@ -79,6 +80,8 @@ class RecommendationEntry(Frozen):
     basis: Literal["measured", "predicted", "typed"]
     why: str
     then: tuple[str, ...]
+    first: str = ""
+    where: str = ""
 
 
 class AfterRepairEntry(Frozen):

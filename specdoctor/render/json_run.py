@@ -101,6 +101,8 @@ def run_document(ledger: Ledger) -> RunDocument:
             basis=advice.basis,
             why=advice.why,
             then=advice.then,
+            first=advice.first,
+            where=advice.where,
         )
         if advice
         else None,

@@ -12,7 +12,7 @@ from specdoctor.render.markdown import Md, code, inline, joined
 def paste_lines_of(ledger: Ledger) -> tuple[str, ...]:
     """The launch lines that a run gives people to paste."""
     advice = ledger.verdict.recommendation if ledger.verdict is not None else None
-    lines = [advice.launch, advice.rollback] if advice is not None else []
+    lines = [advice.first, advice.launch, advice.rollback] if advice is not None else []
     lines += [line for r in ledger.refusals for line in (r.start, r.back)]
     lines += [line for note in ledger.notes for line in note.lines]
     lines += [line for asked in ledger.batches.values() for line in asked.lines]

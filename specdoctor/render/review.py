@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
+from specdoctor.core.conclusions import Recommendation
 from specdoctor.core.errors import UsageError
 from specdoctor.core.estimate import Estimate
 from specdoctor.core.events import Event, EvidenceRecorded
@@ -164,12 +165,18 @@ def _recommendation(ledger: Ledger, width: int) -> str:
         return ""
     return "\n".join(
         [
-            *wrap(f"to start ({advice.basis}: {advice.why}):", width),
+            *wrap(f"to start{_where(advice)} ({advice.basis}: {advice.why}):", width),
+            *(f"  {line}" for line in (paste_lines(advice.first, width=width - 2) if advice.first else [])),
             *(f"  {line}" for line in paste_lines(advice.launch, width=width - 2)),
             "the way back:",
             *(f"  {line}" for line in paste_lines(advice.rollback, width=width - 2)),
         ]
     )
+
+
+def _where(advice: Recommendation) -> str:
+    made = ", once the first command has made the folder" if advice.first else ""
+    return f" {advice.where}{made}" if advice.where else made
 
 
 def _hypothesis(h: Hypothesis, ledger: Ledger, width: int) -> list[str]:

@@ -14,16 +14,24 @@ _CITED = re.compile(r"\s{2,}((?:E\d+)(?: E\d+)*)\s*$")
 def verdict_text(event: VerdictReached, *, width: int = 80) -> str:
     """The composed lines of a verdict, wrapped to `width` columns; words are never cut, so that they can be copied.
 
-    A launch line stands by itself under what to do now, whole: pasted, it is one command.
+    A launch line stands by itself under what to do now, whole: pasted, it is one command. So does the command
+    that makes what it needs.
     """
     lines = event.lines or (("verdict", event.headline),)
     label_width = max(width_of(label) for label, _ in lines) + 2
     out: list[str] = []
-    launch = event.recommendation.launch if event.recommendation else ""
+    advice = event.recommendation
+    commands = [line for line in (advice.first, advice.launch) if line] if advice else []
+    together = "; then: ".join(commands)
     for label, text in lines:
-        if launch and label == "do now" and text.startswith(launch):
-            origin = f"start it with the next line{text[len(launch) :]}"
-            out += labelled(label, origin, label_width=label_width, width=width) + paste_lines(launch, width=width)
+        if commands and label == "do now" and text.startswith(together):
+            how = (
+                "start it with the next line"
+                if len(commands) == 1
+                else "make the folder with the first command, then start it with the second"
+            )
+            out += labelled(label, f"{how}{text[len(together) :]}", label_width=label_width, width=width)
+            out += [line for command in commands for line in paste_lines(command, width=width)]
             continue
         cited = _CITED.search(text)
         block = labelled(label, text[: cited.start()] if cited else text, label_width=label_width, width=width)

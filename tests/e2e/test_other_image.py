@@ -22,5 +22,6 @@ def test_the_image_before_explains_the_loss_and_the_original_comes_back(client: 
     (installs,) = [c for c in document["comparisons"] if c["about"] == "installs"]
     assert installs["outcome"] == "better"
     assert {m["software"] for m in document["measurements"] if m["source"] == "bench"} == {"0.5.12", "0.5.11"}
-    assert "# in a container of lmsysorg/sglang:v0.5.11-cu129" in document["recommendation"]["launch"]
+    assert document["recommendation"]["where"] == "in a container of lmsysorg/sglang:v0.5.11-cu129"
+    assert "#" not in document["recommendation"]["launch"]
     assert document["restored"] is True

@@ -47,3 +47,21 @@ def test_a_verdict_without_lines_shows_its_headline() -> None:
 
 def test_control_characters_are_stripped() -> None:
     assert verdict_text(reached(lines=(("verdict", "a\x1b[31mb\u202ec"),))) == "verdict  abc"
+
+
+def test_a_folder_that_the_launch_needs_is_made_by_a_command_of_its_own() -> None:
+    advice = reached().recommendation
+    assert advice is not None
+    first = "mkdir /models/head-corrected && ln -s /models/head/* /models/head-corrected/"
+    text = verdict_text(
+        reached(
+            recommendation=advice.model_copy(update={"first": first}),
+            lines=(("do now", f"{first}; then: {advice.launch} [90 tok/s, measured E7]"), ("cost", "none")),
+        ),
+        width=90,
+    )
+    lines = text.splitlines()
+    assert " ".join(" ".join(lines[:2]).split()).startswith("do now make the folder with the first command, then start")
+    assert first in lines
+    pasted = "\n".join(lines[lines.index(first) + 1 : -1])
+    assert shlex.split(pasted.replace("\\\n", " ")) == shlex.split(advice.launch)
