@@ -24,8 +24,10 @@ class AllReducePath:
     causes = ("ENV-1", "ENV-2")
 
     def judge(self, scene: Scene) -> tuple[Observation, ...]:
-        if (whole(scene.view.argument("tp_size")) or 1) < 2:
-            return silent(self.name, "ENV-1", "one GPU: nothing is reduced between GPUs")
+        ranks = whole(scene.view.argument("tp_size"))
+        if (ranks or 1) < 2:
+            said = "one GPU: nothing is reduced between GPUs"
+            return silent(self.name, "ENV-1", said if ranks else "no argument that was read asks for several GPUs")
         found = [o for o in (self._custom(scene), self._variables(scene), self._links(scene)) if o is not None]
         wrong = self._wrong_data(scene)
         if found or wrong is not None:

@@ -9,6 +9,8 @@ from specdoctor.core.server import ServerView
 
 MODE = "speculative_attention_mode"
 CLAIM = "the attention mode of speculation sends verify to a slow back-end"
+UNREAD = "None"
+"""What no argument names; the engine itself never runs without a back-end."""
 
 
 class AttentionMode:
@@ -25,6 +27,8 @@ class AttentionMode:
         if not view.effective:
             return no_data(self.name, "GRAPH-3", "the attention back-ends in force were not read")
         prefill, decode = back_ends(view)
+        if prefill == UNREAD or decode == UNREAD:
+            return no_data(self.name, "GRAPH-3", "the attention back-ends in force were not read")
         mode = str(view.argument(MODE) or "prefill")
         subject = "attention back-ends of prefill and decode"
         sources = (in_force(view, "attention_backend"), in_force(view, MODE))
@@ -59,7 +63,7 @@ class AttentionMode:
 
 
 def back_ends(view: ServerView) -> tuple[str, str]:
-    """The attention back-ends of prefill and of decode in force."""
+    """The attention back-ends of prefill and of decode in force; UNREAD where none is named."""
     both = view.argument("attention_backend")
     prefill, decode = view.argument("prefill_attention_backend"), view.argument("decode_attention_backend")
     return str(prefill or both), str(decode or both)

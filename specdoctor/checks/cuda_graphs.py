@@ -9,6 +9,7 @@ from specdoctor.core.server import DecodeWindow, ServerView, Source
 
 CEILING_FLAGS = ("--cuda-graph-max-bs", "--cuda-graph-max-bs-decode", "--cuda-graph-bs", "--cuda-graph-bs-decode")
 EAGER_MODE = "compilation_config.cudagraph_mode"
+DECIDES = "read disable_cuda_graph in the server_args line of the log, or in /server_info"
 
 
 class CudaGraphs:
@@ -24,12 +25,14 @@ class CudaGraphs:
         eager = [w for w in seen if w.graph is False]
         if graphs_disabled(view):
             return (self._off(view, eager),)
+        known = graphs_enabled(view)
         if not seen:
-            return no_data(
-                self.name, "CFG-5", "graphs are not disabled by flag; no decode line shows whether they are used"
-            )
+            state = "graphs are enabled" if known else "whether graphs are enabled was not read"
+            return no_data(self.name, "CFG-5", f"{state}; no decode line shows whether they are used")
         if not eager:
             return silent(self.name, "CFG-5", f"all {len(seen)} decode lines used a graph", _line(view, seen[-1]))
+        if not known:
+            return self._rivals(view, seen, eager)
         return (self._too_small(view, seen, eager),)
 
     def _off(self, view: ServerView, eager: list[DecodeWindow]) -> Observation:
@@ -49,6 +52,28 @@ class CudaGraphs:
             remedy=Remedy(label="CUDA graphs on", remove_flags=(flag,)) if flag else None,
             reading=Prediction(metric="reading", op="==", subject="CUDA graphs in decode", text="off"),
             fix=f"start without {flag}" if flag else "start with another cudagraph_mode",
+        )
+
+    def _rivals(self, view: ServerView, seen: list[DecodeWindow], eager: list[DecodeWindow]) -> tuple[Observation, ...]:
+        """Steps without a graph where no argument tells: a batch of one fits any captured size."""
+        batched = all(w.running > 1 for w in eager)
+        said = (
+            f"{len(eager)} of {len(seen)} decode lines ran without a graph; what was read does not say whether graphs "
+            "are disabled"
+        )
+        return tuple(
+            Observation(
+                check=self.name,
+                cause=cause,
+                stance="suggests",
+                about="cycle",
+                claim=said,
+                binds=2 * len(eager) > len(seen),
+                sources=(_line(view, eager[-1]),),
+                decides=DECIDES,
+                decided_by="read",
+            )
+            for cause in ("CFG-5", *(("GRAPH-1",) if batched else ()), "GRAPH-2")
         )
 
     def _too_small(self, view: ServerView, seen: list[DecodeWindow], eager: list[DecodeWindow]) -> Observation:
@@ -111,6 +136,21 @@ def graphs_disabled(view: ServerView) -> bool:
     config = view.effective.get("cuda_graph_config")
     decode = config.get("decode") if isinstance(config, dict) else None
     return isinstance(decode, dict) and decode.get("backend") in ("disabled", "none", None) and "backend" in decode
+
+
+def graphs_enabled(view: ServerView) -> bool:
+    """Whether it was read that decode graphs are on: in the arguments in force, a capture, or a step that used one.
+
+    A launch line without the flag proves nothing: the engine, or a file of arguments, may have switched them off.
+    """
+    if graphs_disabled(view):
+        return False
+    log = view.log
+    if log is not None and (any(g.what == "target" for g in log.graphs) or any(w.graph for w in log.decode)):
+        return True
+    return any(key in view.effective for key in ("disable_cuda_graph", "enforce_eager", EAGER_MODE)) or isinstance(
+        view.effective.get("cuda_graph_config"), dict
+    )
 
 
 def _disabled_key(view: ServerView) -> str:

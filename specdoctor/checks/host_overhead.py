@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from specdoctor.checks.reading import in_force, silent, truth
+from specdoctor.checks.reading import in_force, no_data, silent, truth
 from specdoctor.core.hypothesis import Observation, Remedy
 from specdoctor.core.ports import Scene
 
@@ -16,7 +16,10 @@ class HostOverhead:
 
     def judge(self, scene: Scene) -> tuple[Observation, ...]:
         view = scene.view
-        if not truth(view.argument("disable_overlap_schedule")):
+        off = view.argument("disable_overlap_schedule")
+        if off is None:
+            return no_data(self.name, "GRAPH-4", "whether overlap scheduling is on was not read")
+        if not truth(off):
             return silent(self.name, "GRAPH-4", "overlap scheduling is not off")
         asked = "--disable-overlap-schedule" in view.argv
         return (

@@ -1,0 +1,51 @@
+"""Decode lines without a graph, beside arguments that were read, and that were not."""
+
+from __future__ import annotations
+
+import pytest
+
+from specdoctor.assembly.judging import triaged
+from specdoctor.core.model import Verdict
+
+DECODE = (
+    "[2026-12-01 02:29:28] Decode batch, #running-req: 1, #token: 59, token usage: 0.00, accept len: 2.56, "
+    "accept rate: 0.52, cuda graph: False, gen throughput (token/s): 72.70, #queue-req: 0\n"
+)
+SPEC = (
+    "speculative_algorithm='EAGLE3', speculative_num_steps=3, speculative_eagle_topk=1, speculative_num_draft_tokens=4"
+)
+HEAD = "[2026-12-01 01:45:16] server_args=ServerArgs(model_path='/m/Qwen3-8B', "
+LAUNCH = "python3 -m sglang.launch_server --model-path /m/Qwen3-8B --speculative-algorithm EAGLE3\n"
+
+
+def judged(args: str, launch: str = "") -> dict[str | None, tuple[str, str, str]]:
+    texts = {"server.log": args + DECODE * 9} | ({"launch.sh": launch} if launch else {})
+    document = triaged(texts, symptom="")
+    assert document.verdict is not Verdict.HEALTHY
+    found = document.findings
+    return {f.cause: (f.status, f.claim, f.next_check) for f in found}
+
+
+@pytest.mark.parametrize(
+    ("args", "launch"),
+    [
+        ("", ""),
+        ("", LAUNCH),
+        (f"{HEAD}{SPEC}, dtype='au\n", ""),
+        (f"{HEAD}..., {SPEC}, ...)\n", LAUNCH),
+    ],
+    ids=["no line", "launch line only", "cut", "shortened"],
+)
+def test_whether_graphs_are_enabled_stays_unknown_where_nothing_says_it(args: str, launch: str) -> None:
+    found = judged(args, launch)
+    for cause in ("CFG-5", "GRAPH-2"):
+        status, claim, decides = found[cause]
+        assert (status, "does not say" in claim, "enabled" in claim) == ("suspected", True, False)
+        assert "disable_cuda_graph" in decides
+    assert "GRAPH-1" not in found, "a batch of one fits any captured size"
+
+
+@pytest.mark.parametrize(("value", "cause"), [("True", "CFG-5"), ("False", "GRAPH-2")])
+def test_what_the_arguments_in_force_say_decides(value: str, cause: str) -> None:
+    found = judged(f"{HEAD}{SPEC}, disable_cuda_graph={value})\n")
+    assert [c for c, said in found.items() if said[0] == "supported"] == [cause]
