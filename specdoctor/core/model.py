@@ -52,7 +52,9 @@ class Role(StrEnum):
 
 
 class Verdict(StrEnum):
-    """How an investigation ends. `answered`: a search for the fastest setting has its answer."""
+    """How an investigation ends. `answered`: a search for the fastest setting, or two
+    launches in turns, have their answer.
+    """
 
     CAUSE = "cause"
     HEALTHY = "healthy"

@@ -13,11 +13,12 @@ from specdoctor.core.launch import LaunchChange
 from specdoctor.core.ledger import Ledger
 from specdoctor.core.model import Risk, Status
 from specdoctor.core.moves import Bench, Finish, Move, OpenHypothesis, Relaunch, RunChecks, Snapshot, Watch
-from specdoctor.core.ports import Briefing
+from specdoctor.core.ports import Briefing, Conclusion
 from specdoctor.planners.experiments import baseline_change, other_install_change
 from specdoctor.planners.launch_tests import as_found, launch_and_bench, throughput_under
 from specdoctor.planners.rules import blocked
 from specdoctor.planners.state import benched
+from specdoctor.planners.turns_answer import turns_conclusion
 
 
 class TurnsPlanner:
@@ -42,6 +43,10 @@ class TurnsPlanner:
         if blocked(ledger, "bench"):
             return [Finish(why="nothing may be measured here")]
         return _measuring(ledger) or _launching(ledger, second)
+
+    def conclude(self, briefing: Briefing) -> Conclusion | None:
+        """Which launch is faster, as far as it is known."""
+        return turns_conclusion(briefing)
 
 
 def second_change(briefing: Briefing) -> LaunchChange | None:

@@ -8,12 +8,14 @@ from specdoctor.analysis.turns import turns_outcome
 from specdoctor.app.investigation import investigate, start
 from specdoctor.app.run import Run
 from specdoctor.core.launch import LaunchChange
-from specdoctor.core.model import Risk
+from specdoctor.core.model import Risk, Verdict
 from specdoctor.core.run_settings import RunSettings
 from specdoctor.core.turns import Turns
 from specdoctor.lab.simulation import SimulatedHost
 from specdoctor.lab.world import World
 from specdoctor.planners.turns import TurnsPlanner
+from specdoctor.render.tables import run_row
+from specdoctor.render.verdict import verdict_text
 from tests.app.investigating import run_of
 
 B = LaunchChange(label="b", set_flags={"--x": ("1",)})
@@ -55,6 +57,29 @@ def test_no_speculation_is_found_faster_over_three_starts_of_each() -> None:
     assert [r.change.is_original or r.change.repeats for r in ledger.relaunches] == [False, False, True, True, False]
     assert ledger.restored is True
     assert ledger.restarts == 6
+
+
+def test_a_comparison_that_was_not_made_is_no_answer() -> None:
+    ledger = taken(Turns(off=True, starts=1), allow=Risk.LOAD).ledger
+    assert ledger.verdict is not None
+    assert ledger.verdict.verdict is Verdict.NOT_ENOUGH_EVIDENCE
+
+
+def test_the_answer_of_the_comparison_is_the_verdict_and_the_exit_code_of_its_run() -> None:
+    run = taken(Turns(off=True, starts=1), restarts=2)
+    ledger = run.ledger
+    assert turns_outcome(ledger, ledger.relaunches[0].change).verdict == "better"
+    assert ledger.verdict is not None
+    assert ledger.ended is not None
+    assert (ledger.verdict.verdict, ledger.ended.exit_code) == (Verdict.ANSWERED, 0)
+    assert "is faster than the server as found (1." in ledger.verdict.headline
+    row = run_row(run.store.events(run.id))
+    assert row is not None
+    assert row.state == "answered"
+    words = verdict_text(ledger.verdict, width=400)
+    assert "symptom" not in words
+    assert "what was read and measured does not decide it" not in words
+    assert "do now    start it with the next line" in words
 
 
 @pytest.mark.slow
