@@ -6,7 +6,7 @@ is gone, and the run ends saying so; it restarts nothing and puts nothing back.
 
 from __future__ import annotations
 
-from specdoctor.app.by_hand import running_now
+from specdoctor.app.by_hand import awaited, running_now
 from specdoctor.app.returned import compared
 from specdoctor.app.run import Run
 from specdoctor.app.scene import on_port, scene_of
@@ -27,6 +27,8 @@ def why_look_again(run: Run) -> str:
     if not (ledger.resumes and untouched and run.scene is not None and known is not None and known.port):
         return ""
     if ledger.settings.facts_file is not None or run.engine is None:
+        return ""
+    if awaited(run):  # a launch was left to a person: what runs now is recognised, not held against the one found
         return ""
     facts = run.operations.snapshot(SnapshotRequest(ports=(known.port,), logs=ledger.settings.extra_logs))
     if any((p.pid, p.start_ticks) == (known.pid, known.start_ticks) for p in facts.processes):

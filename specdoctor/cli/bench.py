@@ -42,10 +42,17 @@ def bench(
         ),
     ] = None,
     blocks: Annotated[
-        int, typer.Option("--blocks", metavar="N", help="Blocks of each load; from 2 on a first one is dropped.", min=1)
+        int,
+        typer.Option(
+            "--blocks", metavar="N", help="Blocks of each load; from 2 on a first one is dropped.", min=1, max=1000
+        ),
     ] = 1,
-    requests: Annotated[int, typer.Option("--requests", metavar="N", help="Requests of a block.", min=1)] = 12,
-    max_new_tokens: Annotated[int, typer.Option("--max-new-tokens", metavar="N", help="Longest answer.", min=2)] = 160,
+    requests: Annotated[
+        int, typer.Option("--requests", metavar="N", help="Requests of a block.", min=1, max=100_000)
+    ] = 12,
+    max_new_tokens: Annotated[
+        int, typer.Option("--max-new-tokens", metavar="N", help="Longest answer.", min=2, max=1 << 20)
+    ] = 160,
     fixed_length: Annotated[
         bool, typer.Option("--fixed-length", help="Let each answer be that long (ignore_eos); natural ends are better.")
     ] = False,

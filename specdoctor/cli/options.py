@@ -112,10 +112,12 @@ MaxRestarts = Annotated[
         "N",
         "At most this many starts of the server, the one that puts it back included.  [default: 3]",
         lowest=0,
+        highest=1000,
     ),
 ]
 MaxMinutes = Annotated[
-    float | None, value("--max-minutes", "N", "Begin nothing new after this long.  [default: 240]", lowest=0.0)
+    float | None,
+    value("--max-minutes", "N", "Begin nothing new after this long.  [default: 240]", lowest=0.0, highest=1e6),
 ]
 Planner = Annotated[
     Literal["rules", "llm", "auto"] | None,
@@ -142,6 +144,7 @@ MaxTokens = Annotated[
         "N",
         "Ask the language model no more after so many tokens, prompts and answers.  [default: 40000]",
         lowest=0,
+        highest=10**9,
     ),
 ]
 MaxCost = Annotated[
@@ -151,6 +154,7 @@ MaxCost = Annotated[
         "AMOUNT",
         "Ask no more after so much money; the profile names the prices (price_in, price_out).",
         lowest=0.0,
+        highest=1e6,
     ),
 ]
 Grace = Annotated[
@@ -161,6 +165,7 @@ Grace = Annotated[
         "A guard on the host puts a changed server back when nothing was heard from here for this long.  "
         "[default: 120]",
         lowest=1.0,
+        highest=86400.0,
     ),
 ]
 Recall = Annotated[
@@ -175,7 +180,13 @@ Recall = Annotated[
 RecalledAt = Annotated[str | None, value("--recalled-at", "WHEN", 'When they were seen, such as "before 25 Feb".')]
 Concurrency = Annotated[
     int | None,
-    value("--concurrency", "N", "Clients at once in a benchmark: as many as complain.  [default: 1]", lowest=1),
+    value(
+        "--concurrency",
+        "N",
+        "Clients at once in a benchmark: as many as complain.  [default: 1]",
+        lowest=1,
+        highest=4096,
+    ),
 ]
 LaunchSpread = Annotated[
     float | None,
@@ -189,10 +200,14 @@ LaunchSpread = Annotated[
     ),
 ]
 MaxNewTokens = Annotated[
-    int | None, value("--max-new-tokens", "N", "Longest answer of a benchmark's request.  [default: 160]", lowest=16)
+    int | None,
+    value(
+        "--max-new-tokens", "N", "Longest answer of a benchmark's request.  [default: 160]", lowest=16, highest=1 << 20
+    ),
 ]
 Requests = Annotated[
-    int | None, value("--requests", "N", "Requests of one benchmark, warm-up apart.  [default: 12]", lowest=1)
+    int | None,
+    value("--requests", "N", "Requests of one benchmark, warm-up apart.  [default: 12]", lowest=1, highest=100_000),
 ]
 Prompts = Annotated[
     str | None,

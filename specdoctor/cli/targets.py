@@ -76,7 +76,7 @@ class Target(Frozen):
     sudo: bool | None = None
     server_port: Annotated[int, Field(ge=1, le=65535)] | None = None
     logs: Words = ()
-    concurrency: Annotated[int, Field(ge=1)] | None = None
+    concurrency: Annotated[int, Field(ge=1, le=4096)] | None = None
     bench: OwnBench | None = None
     lifecycle: LifecycleCommands | None = None
     other_install: OtherInstall | None = None

@@ -39,6 +39,7 @@ def tune(
             metavar="N",
             help="At most this many starts of the server, the one that puts it back included.  [default: 7]",
             min=0,
+            max=1000,
             show_default=False,
         ),
     ] = None,
@@ -105,7 +106,7 @@ def _numbers(text: str | None) -> tuple[int, ...] | None:
     if text is None:
         return None
     words = [word.strip() for word in text.split(",")]
-    if not all(word.isdigit() and int(word) > 0 for word in words):
+    if not all(word.isdigit() and len(word) < 5 and 0 < int(word) <= 4096 for word in words):
         raise UsageError(
             f"--concurrency {text!r} is no list of numbers", next_step="write for example: --concurrency 1,8"
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import Field
+from pydantic import Field, FiniteFloat
 
 from specdoctor.core.endpoint import Endpoint
 from specdoctor.core.install import OtherInstall
@@ -37,11 +37,11 @@ class RunSettings(Frozen):
     playbook: str | None = None
     playbook_values: dict[str, str] = Field(default_factory=dict)
     max_restarts: int = 3
-    max_minutes: float = 240.0
-    grace_s: float = 120.0
+    max_minutes: FiniteFloat = 240.0
+    grace_s: FiniteFloat = 120.0
     concurrency: int = 1
     concurrencies: tuple[int, ...] = ()
-    launch_spread: float | None = None
+    launch_spread: FiniteFloat | None = None
     turns: Turns | None = None
     requests: int = 12
     warmup: int = 2
@@ -49,9 +49,9 @@ class RunSettings(Frozen):
     prompt_file: str | None = None
     form: Literal["chat", "generate"] = "generate"
     with_traffic: bool = False
-    watch_s: float = 5.0
+    watch_s: FiniteFloat = 5.0
     port: int | None = None
-    ready_timeout_s: float | None = None
+    ready_timeout_s: FiniteFloat | None = None
     interpreter: str | None = None
     bench_command: tuple[str, ...] = ()
     bench_patterns: dict[str, str] = Field(default_factory=dict)

@@ -28,15 +28,15 @@ PromptName = Literal["mixed", "chat", "code", "maths", "short", "long", "predict
 class Budgets(Frozen):
     """Starts of the server at most (the one that puts it back included), and minutes."""
 
-    restarts: Annotated[int, Field(ge=0)] = 3
-    minutes: Annotated[float, Field(gt=0)] = 240.0
+    restarts: Annotated[int, Field(ge=0, le=1000)] = 3
+    minutes: Annotated[FiniteFloat, Field(gt=0, le=1e6)] = 240.0
 
 
 class Load(Frozen):
     """How every benchmark of the playbook is made."""
 
-    concurrency: Annotated[int, Field(ge=1)] = 1
-    requests: Annotated[int, Field(ge=1)] = 12
+    concurrency: Annotated[int, Field(ge=1, le=4096)] = 1
+    requests: Annotated[int, Field(ge=1, le=100_000)] = 12
     prompts: str = "mixed"
     form: Literal["chat", "generate"] = "generate"
 
