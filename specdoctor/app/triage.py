@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Literal
 
 from pydantic import ConfigDict, Field, JsonValue
@@ -48,8 +48,8 @@ class TriageDocument(Frozen):
     """What the files say. `facts` holds only what is known, each figure of an estimate with its estimator beside
     it; `facts_from` names the places that it was read from, `unread` what could not be read, or in part. `state` is
     that of the time when the files were written, None where nothing shows it; `contradicted` is what the symptom says
-    and the files do not. `told` are figures that a person typed, `told_sums` what follows from them: nothing of it was
-    read.
+    and the files do not, and which launch line started another server than the log's. `told` are figures that a
+    person typed, `told_sums` what follows from them: nothing of it was read.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
@@ -117,9 +117,9 @@ def triage(
         to_try=line_to_try(view, engines, observations, by_name, texts=parts, named=named),
         told=told_figures(symptom, given, named),
         told_sums=typed_sums(complained, by_name, view.spec or view.asked_spec),
-        contradicted=contradictions(complained, by_name, _gains(scene)),
+        contradicted=(*_foreign(servers, named), *contradictions(complained, by_name, _gains(scene))),
         unread={seen.where: seen.problem for seen in given.files if seen.problem},
-        missing=_missing(view, verdict, findings),
+        missing=_missing(view, verdict, findings, foreign=bool(servers.foreign) and not view.asked),
         files=tuple(texts),
     )
 
@@ -202,16 +202,29 @@ def _headline(view: ServerView, verdict: Verdict, findings: Sequence[Finding], f
     return "not enough evidence in these files"
 
 
-def _missing(view: ServerView, verdict: Verdict, findings: Sequence[Finding]) -> tuple[str, ...]:
+def _foreign(servers: Servers, named: Mapping[str, str]) -> Iterator[str]:
+    """What is against each launch line that is not the log's."""
+    log = servers.view.log
+    for where, line, against in servers.foreign:
+        whose = named.get(log.where, log.where) if log is not None else "the log"
+        place = f"{named.get(where, where)}:{line}"
+        yield f"{place} did not start the server of {whose}: {against}; nothing is compared with it"
+
+
+def _missing(
+    view: ServerView, verdict: Verdict, findings: Sequence[Finding], *, foreign: bool = False
+) -> tuple[str, ...]:
     """What would decide more, the cheapest first."""
     if verdict is Verdict.HEALTHY:
         return ()
     out: list[str] = []
+    if foreign and view.log is not None:
+        out.append(f"the launch line of the server of {view.log.where}: only it says what was asked for")
     if not view.engine:
         return ("the server's log from its first line, or its launch line",)
     if view.log is None:
         out.append("the server's log from its first line")
-    if not view.asked:
+    if not view.asked and not foreign:
         out.append("the launch line: only it says what was asked for")
     if verdict is not Verdict.CAUSE:
         out += [f"{f.cause}: {f.next_check}" for f in findings if f.next_check]

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
+from specdoctor.app.foreign_launch import differences
 from specdoctor.core.engine import Engine
 from specdoctor.core.launch_text import commands_in
 from specdoctor.core.material import FileKind, Material
@@ -24,10 +25,14 @@ _MOST_OTHERS = 8
 
 @dataclass(frozen=True)
 class Servers:
-    """The server to be judged, and the others that were given beside it for comparison."""
+    """The server to be judged, and the others that were given beside it for comparison.
+
+    `foreign` says of launch lines, by file and line, why none of them started that server.
+    """
 
     view: ServerView
     others: tuple[ServerView, ...] = ()
+    foreign: tuple[tuple[str, int, str], ...] = ()
 
 
 def servers_of(texts: Mapping[str, str], material: Material, engines: Sequence[Engine]) -> Servers | None:
@@ -45,11 +50,43 @@ def servers_of(texts: Mapping[str, str], material: Material, engines: Sequence[E
         return None
     ranked = sorted(views, key=_rank)
     view, rest = ranked[0], ranked[1:]
-    others = [*rest, *_unused(texts, kinds, views, engines)]
-    return Servers(view=view, others=tuple(others[:_MOST_OTHERS]))
+    unused = _unused(texts, kinds, views, engines)
+    others = [*rest, *unused]
+    return Servers(view=view, others=tuple(others[:_MOST_OTHERS]), foreign=tuple(_strangers(view, unused, texts)))
+
+
+def _strangers(
+    view: ServerView, unused: Iterable[ServerView], texts: Mapping[str, str]
+) -> Iterator[tuple[str, int, str]]:
+    """Of a log without a launch line of its own: the lines that were given beside it, and what is against each."""
+    if view.log is None or (view.asked_source is not None and view.asked_source.where != view.log.where):
+        return
+    for other in unused:
+        tried = view.model_copy(update={"asked": other.asked, "asked_source": other.asked_source})
+        against = differences(tried, texts.get(view.log.where, ""))
+        if against and other.asked_source is not None:
+            yield other.asked_source.where, other.asked_source.line or 1, ", ".join(against)
 
 
 def _view(texts: Mapping[str, str], engines: Sequence[Engine]) -> ServerView | None:
+    """What an engine makes of files, without launch lines that started another server than the log's."""
+    view = _read(texts, engines)
+    for _ in range(_MOST_OTHERS):
+        source = view.asked_source if view is not None else None
+        if view is None or view.log is None or source is None or source.where not in texts:
+            return view
+        if not differences(view, texts.get(view.log.where, "")):
+            return view
+        commands = commands_in(texts[source.where])
+        command = next((c for c in commands if c.line <= (source.line or 0) <= c.last_line), None)
+        if command is None:
+            return view
+        texts = {**texts, source.where: _without(texts[source.where], command.line, command.last_line)}
+        view = _read(texts, engines)
+    return view
+
+
+def _read(texts: Mapping[str, str], engines: Sequence[Engine]) -> ServerView | None:
     """What an engine makes of files; of several engines the first that finds a log."""
     found: list[ServerView] = []
     for engine in engines:
@@ -166,3 +203,9 @@ def _only(text: str, first: int, last: int) -> str:
     """The text with all lines but these emptied: numbers of lines stay as they are."""
     lines = text.split("\n")
     return "\n".join(line if first <= n <= last else "" for n, line in enumerate(lines, start=1))
+
+
+def _without(text: str, first: int, last: int) -> str:
+    """The text with these lines emptied."""
+    lines = text.split("\n")
+    return "\n".join("" if first <= n <= last else line for n, line in enumerate(lines, start=1))
