@@ -85,8 +85,8 @@ def bench_workload(plan: BenchPlan) -> dict[str, str]:
 
 
 def traffic_workload(measurement: Measurement) -> dict[str, str]:
-    """The users' own requests: nobody knows what they ask."""
-    return {"client": "the users' own traffic", "concurrency": str(measurement.concurrency)}
+    """Requests in a log: nobody knows who sent them and what they ask."""
+    return {"client": "any, by the log", "concurrency": str(measurement.concurrency)}
 
 
 def _host(facts: Facts) -> Iterator[tuple[str, str]]:

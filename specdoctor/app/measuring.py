@@ -220,8 +220,9 @@ def traffic_measurement(
     launch_key: str,
     spec: SpecSetting,
     windows: Sequence[DecodeWindow],
+    whose: str = "requests of any client",
 ) -> Measurement | None:
-    """What the users' own traffic shows in the log, at the batch size seen most: no request of ours.
+    """What a log shows of the requests in it, at the batch size seen most; `whose` they are, as far as that is told.
 
     Accept length is weighted by drafts where the engine prints them, else by running requests; the cycle is the median
     over clean windows of running * accept length / throughput. None when no window holds living requests.
@@ -251,7 +252,7 @@ def traffic_measurement(
         step=_median(per_token, "ms", "median over clean decode lines of running * accept length / throughput"),
         queue_max=max(w.queue for w in living),
         running_max=max(w.running for w in living),
-        prompt_set="the users' own traffic",
+        prompt_set=whose,
         evidence=evidence,
     )
 

@@ -218,7 +218,7 @@ def _gain(ledger: Ledger) -> list[tuple[str, str]]:
         seen = next((m for m in reversed(ledger.measurements) if m.source != "bench" and m.throughput), None)
         if seen is None:
             return []
-        words = f"in its log, the users' own traffic: {_figures(seen)}{_typed_baseline(ledger)}"
+        words = f"in its log ({seen.prompt_set}): {_figures(seen)}{_typed_baseline(ledger)}"
         return [("measured", _cited(words, seen.evidence))]
     off = ledger.baseline(concurrency)
     if off is None or off.throughput is None:

@@ -1,10 +1,11 @@
-"""The action of looking on: the users' own traffic, without a request of ours."""
+"""The action of looking on: what the server does for whoever uses it, without a request of ours."""
 
 from __future__ import annotations
 
 from specdoctor.app.fingerprint import traffic_workload
 from specdoctor.app.measuring import traffic_measurement
 from specdoctor.app.outcome import Outcome
+from specdoctor.app.own_benches import without_own
 from specdoctor.app.present import current_spec, figures_of, fingerprint_now, server_now
 from specdoctor.app.run import Run
 from specdoctor.core import events as ev
@@ -41,8 +42,8 @@ def watch(run: Run, action: str, move: Watch) -> Outcome:
 
 
 def _traffic(run: Run, evidence: str, fresh_log: str) -> Measurement | None:
-    """The users' own traffic, from what was logged meanwhile; with the minutes before, or the log as read, where that
-    is too little for a cycle."""
+    """What the log shows that no benchmark on record brought: what was logged meanwhile; with the minutes before, or
+    the log as read, where that is too little for a cycle."""
     assert run.scene is not None
     engine = run.engine
     assert engine is not None
@@ -52,13 +53,15 @@ def _traffic(run: Run, evidence: str, fresh_log: str) -> Measurement | None:
     recent = tuple(w for w in logged if w.at is not None and w.at > newest - RECENT_S)
     best: Measurement | None = None
     for windows in (fresh, (*recent, *fresh) if fresh else (), logged):
+        others, whose = without_own(run, windows)
         found = traffic_measurement(
             measurement_id=run.ledger.next_id("M"),
             evidence=evidence,
             launch="as found",
             launch_key="original",
             spec=current_spec(run),
-            windows=windows,
+            windows=others,
+            whose=whose,
         )
         if found is not None and (best is None or (best.step is None and found.step is not None)):
             best = found

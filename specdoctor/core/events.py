@@ -197,7 +197,7 @@ class Observed(Timed):
 
 
 class Measured(Timed):
-    """A measurement folded from a bench, from the users' traffic or from a log."""
+    """A measurement folded from a bench or from a log."""
 
     kind: Literal["measured"] = "measured"
     measurement: Measurement

@@ -178,7 +178,7 @@ def in_short_answers(name: str) -> str:
 
 
 class Measurement(Frozen):
-    """Figures of one bench or of the users' own traffic, each with interval, estimator and sample size.
+    """Figures of one bench or of the requests in a log, each with interval, estimator and sample size.
 
     `throughput` (tok/s): decode speed of one request at concurrency 1, all requests together above it; the estimator
     says which. `source` control: the original measured again after it was put back; prompts: with other prompts than
