@@ -7,7 +7,7 @@ from enum import Enum
 from typing import Any, Literal, Union, get_args, get_origin
 
 from hypothesis import strategies as st
-from pydantic import BaseModel, JsonValue
+from pydantic import BaseModel, FiniteFloat, JsonValue
 from pydantic.fields import FieldInfo
 
 from specdoctor.core import events as ev
@@ -93,6 +93,7 @@ def of_type(annotation: Any) -> st.SearchStrategy[Any]:
         str: text,
         int: st.integers(-(2**53), 2**53),
         float: number,
+        FiniteFloat: number,
         bool: st.booleans(),
         type(None): st.none(),
         Estimate: estimates(),
