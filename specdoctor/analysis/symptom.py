@@ -39,6 +39,14 @@ _SAID_SPEED = re.compile(
     + r"\s+(?=with(?:out)?\s+(?:it\b|the drafter|any\b|spec|eagle|mtp|nextn|draft|n-?gram)|with(?:out)?\s*$)",
     re.I,
 )
+_PAST_SPEED = re.compile(
+    r"\b(?:last (?:week|month|year|quarter|time)|yesterday|earlier|previously|ago|used to (?:be|get|have)|"
+    r"in (?:spring|summer|autumn|fall|winter|january|february|march|april|may|june|july|august|september|october|"
+    r"november|december))\b[^0-9.;]{0,30}?(\d{2,6}(?:\.\d+)?)(?![\w.%-])(?!\s*(?:ms|steps?|clients?|users|tokens?|"
+    r"draft|gpus?|days?|weeks?|months?|hours?|minutes?)\b)()",
+    re.I,
+)
+"""A bare number of earlier, where other speeds have their unit."""
 _LISTED = re.compile(
     r"\[[^\[\]]*\]|(?<![\w.,])\d+(?:\s*,\s*\d+){1,999}(?:\s*,)?\s*(?:and|or)\s+\d+(?![\w.,-]|\s*(?:tok|t/s|tps|ms))"
     r"|(?<![\w.,])\d+(?:\s*,\s*\d+){2,999}(?![\w.]|\s*(?:tok|t/s|tps|ms|-))",
@@ -170,6 +178,11 @@ _ANSWERS = re.compile(
 )
 _HEAT = re.compile(r"\btemp(?:erature)?s?\b\s*(?:of|is|=|at|:)?\s*(\d+(?:\.\d+)?)", re.I)
 _MOST_HEAT = 2.0
+_LOADED = re.compile(
+    r"\b(?:many|more|several|lots of|all (?:of )?(?:the|our)) (?:people|users|clients|requests|colleagues|tenants)\b|"
+    r"\b(?:under|with|at|high(?:er)?|heavy|peak) load\b|\bbusy\b|\bpeak hours?\b|\brush hours?\b|\bin parallel\b",
+    re.I,
+)
 
 
 class Symptom(Frozen):
@@ -199,6 +212,11 @@ class Symptom(Frozen):
     def asks_about_answers(self) -> bool:
         """Whether what the server writes is complained of, or how it fares when it samples."""
         return "wrong-output" in self.complaints or bool(_ANSWERS.search(self.text))
+
+    @property
+    def speaks_of_load(self) -> bool:
+        """Whether the complaint is of many requests at once, however many."""
+        return self.clients > 1 or bool(_LOADED.search(self.text))
 
     @property
     def temperature(self) -> float:
@@ -277,7 +295,11 @@ def _clause_claims(clause: str, *, speeds_elsewhere: bool) -> list[Claim]:
         speeds = [(_middle(m), m.group(0)) for m in _SPEED.finditer(part)]
         if not speeds and (m := _BARE_BASELINE.search(part)) and not _ACCEPT.search(part):
             speeds = [(float(m.group(1)), m.group(0))]
-        bare = (_BARE_SPEED.search(part) or _SAID_SPEED.search(part)) if speeds_elsewhere and not speeds else None
+        bare = (
+            (_BARE_SPEED.search(part) or _SAID_SPEED.search(part) or _PAST_SPEED.search(part))
+            if speeds_elsewhere and not speeds
+            else None
+        )
         if bare is not None:
             speeds = [(_middle(bare), bare.group(0))]
         out += [Claim(metric="throughput_tok_s", value=v, role=role, text=t.strip()) for v, t in speeds]

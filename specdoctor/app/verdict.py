@@ -10,6 +10,7 @@ from specdoctor.app.advised_launch import advised_launch
 from specdoctor.app.paying import what_would_pay
 from specdoctor.app.repaired import after_repair
 from specdoctor.app.run import Run
+from specdoctor.app.unexplained import unexplained
 from specdoctor.app.verdict_lines import answer_lines, lines_of, unclear_loss, untested_repairs
 from specdoctor.app.wording import listed, one_or
 from specdoctor.core import events as ev
@@ -184,7 +185,7 @@ def _verdict(run: Run, causes: tuple[CauseNamed, ...]) -> Verdict:
     if any(c.status == "supported" and c.role is Role.EXPLAINS for c in causes):
         return Verdict.CAUSE
     binding = [o for o in run.ledger.observed() if o.stance == "supports" and o.binds and not _lost(run, o)]
-    if confirmed(run) is False and not binding:
+    if confirmed(run) is False and not binding and not unexplained(run.ledger):
         return Verdict.HEALTHY
     return Verdict.NOT_ENOUGH_EVIDENCE
 
@@ -205,6 +206,8 @@ def _missing(run: Run, verdict: Verdict, causes: tuple[CauseNamed, ...]) -> tupl
         return tuple(dict.fromkeys(f"{h.cause}: {h.decides}" for h in undecided if h.about == "cycle"))
     out = [f"{h.cause or 'symptom'}: {h.decides}" for h in undecided]
     out += [f"{cause}: repair it and measure again ({repair})" for cause, repair in untested_repairs(ledger, causes)]
+    if confirmed(run) is False:
+        out[:0] = unexplained(ledger)
     unclear = unclear_loss(ledger)
     if unclear is not None:
         out = [f"whether it is slower at all: {unclear.power_words}"]
