@@ -26,7 +26,8 @@ def setting_facts(view: ServerView) -> Iterator[Fact]:
     spec = view.spec or view.asked_spec
     if spec is not None:
         place = _place(view)
-        yield Fact(name="draft_steps", value=spec.draft_steps, sources=place)
+        if not spec.on or spec.draft_steps > 0:
+            yield Fact(name="draft_steps", value=spec.draft_steps, sources=place)
         if spec.on and spec.topk > 0:
             yield Fact(name="topk", value=spec.topk, sources=place)
         if spec.on and spec.draft_tokens > 0:

@@ -8,8 +8,10 @@ from typing import Literal
 
 from pydantic import ConfigDict, Field, JsonValue
 
+from specdoctor.analysis.figure import FigureError
 from specdoctor.analysis.logged_rows import all_paired
 from specdoctor.app.identity import IdentityCheck, identity_checks
+from specdoctor.app.odd_figures import without_odd
 from specdoctor.app.told_and_read import contradictions
 from specdoctor.app.triage_fact import Fact
 from specdoctor.app.triage_facts import facts_of
@@ -90,15 +92,17 @@ def triage(
     parts, named = (texts if pieces is None else pieces), behind or {}
     given = material or Material()
     servers = servers_of(parts, given, engines) or Servers(view=UNKNOWN)
-    view = _with_whole(servers.view, wholes or {})
+    view, given, odd = without_odd(_with_whole(servers.view, wholes or {}), given)
     complained = complaint_of(symptom, given)
     beside, aliases = facts_beside(view, given, parts)
     scene = Scene(view=view, others=servers.others, facts=beside, complaints=complained.complaints, material=given)
-    observations = [o for check in checks for o in check.judge(scene)]
+    observations = [o for check in checks for o in _judged(check, scene)]
     found = facts_of(scene)
     facts = _facts_shown(found)
     by_name = {fact.name: fact for fact in found}
     verdict = verdict_of(view, observations, facts, complained)
+    if verdict is Verdict.HEALTHY and view.spec != servers.view.spec:
+        verdict = Verdict.NOT_ENOUGH_EVIDENCE
     laid = {**aliases_of(view, parts), **aliases}
     aliases = {**{name: named.get(where, where) for name, where in laid.items()}, **named}
     cited = [_named_here(o, aliases) for o in observations]
@@ -118,10 +122,27 @@ def triage(
         told=told_figures(symptom, given, named),
         told_sums=typed_sums(complained, by_name, view.spec or view.asked_spec),
         contradicted=(*_foreign(servers, named), *contradictions(complained, by_name, _gains(scene))),
-        unread={seen.where: seen.problem for seen in given.files if seen.problem},
+        unread={
+            **{seen.where: seen.problem for seen in given.files if seen.problem},
+            **{_place_of(place, named): what for place, what in odd.items()},
+        },
         missing=_missing(view, verdict, findings, foreign=bool(servers.foreign) and not view.asked),
         files=tuple(texts),
     )
+
+
+def _judged(check: Check, scene: Scene) -> tuple[Observation, ...]:
+    """What a check says; a figure that it cannot reckon with stops that check alone."""
+    try:
+        return check.judge(scene)
+    except FigureError as error:
+        return (Observation(check=check.name, cause=None, stance="no-data", claim=str(error)),)
+
+
+def _place_of(place: str, named: Mapping[str, str]) -> str:
+    """A file and its line, by the file that was given."""
+    where, colon, line = place.rpartition(":")
+    return f"{named.get(where, where)}:{line}" if colon and line.isdigit() else named.get(place, place)
 
 
 def _gains(scene: Scene) -> list[float]:
