@@ -8,7 +8,7 @@ import sys
 import tempfile
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -171,6 +171,9 @@ def practice_host(
         yield host, boot(host)
     finally:
         host.stop()
+        if state_dir is None and not keep:
+            with suppress(OSError):  # made above, and empty now
+                place.rmdir()
 
 
 def address(host: PracticeHost) -> str:

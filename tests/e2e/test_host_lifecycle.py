@@ -13,6 +13,7 @@ from typing import Literal
 
 import pytest
 
+from specdoctor.cli.lab import practice_host
 from specdoctor.lab import list_worlds, open_world, schema
 from specdoctor.lab.boot import boot, with_port
 from specdoctor.lab.dead_server import crash_lines
@@ -37,6 +38,13 @@ def test_it_leaves_no_process_and_no_folder(tmp_path: Path) -> None:
     finally:
         stranger.kill()
         stranger.wait()
+
+
+def test_a_folder_that_nobody_named_goes_with_the_host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    with practice_host(small_world()) as (host, _):
+        assert host.state_dir.parent == tmp_path
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_process_without_the_mark_is_ended_when_it_is_known(tmp_path: Path) -> None:
