@@ -44,7 +44,7 @@ def test_a_folder_that_nobody_named_goes_with_the_host(tmp_path: Path, monkeypat
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     with practice_host(small_world()) as (host, _):
         assert host.state_dir.parent == tmp_path
-    assert list(tmp_path.iterdir()) == []
+    assert list(tmp_path.glob("specdoctor-lab-*")) == []
 
 
 def test_a_process_without_the_mark_is_ended_when_it_is_known(tmp_path: Path) -> None:
@@ -123,7 +123,7 @@ def test_a_taken_ssh_port_is_an_error_and_leaves_nothing(tmp_path: Path) -> None
         second = PracticeHost(small_world(), state_dir=tmp_path / "two", port=first.port)
         with pytest.raises(LabError, match=f"cannot listen on 127.0.0.1:{first.port}"):
             second.start()
-    assert list(tmp_path.iterdir()) == []
+    assert list(tmp_path.glob("specdoctor-lab-*")) == []
 
 
 def test_hosts_on_one_computer_do_not_see_each_other(tmp_path: Path) -> None:
