@@ -6,6 +6,8 @@ Unknown keys are ignored, so that facts written by another version can still be 
 
 from __future__ import annotations
 
+from typing import Literal
+
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
 FACTS_SCHEMA = "specdoctor.facts/1"
@@ -56,14 +58,17 @@ class HostFacts(Raw):
 
 
 class ScriptLoop(Raw):
-    """A loop in the script that a process runs, around the line that starts what runs below it.
+    """How the script that a process runs starts again what runs below it.
 
-    `proved`: the loop has no bound, so it starts that again whenever it ends.
+    `how`: in a loop without a bound, in one with a bound that waits for it, by running itself again, or only maybe (a
+    list of servers in the background). `proved` are the first three. "unread": a program that was not read, and `why`.
     """
 
     path: str
     line: int
     proved: bool
+    how: Literal["loop", "bounded", "itself", "maybe", "unread"] = "loop"
+    why: str = ""
 
 
 class ProcessFacts(Raw):

@@ -4,10 +4,17 @@ from __future__ import annotations
 
 import re
 
+from specdoctor.core.facts import ProcessFacts
 from specdoctor.core.server import Keeper
+from specdoctor.keepers import systemd
 from specdoctor.keepers.hand import ByHand, Wanted, by_shell
 from specdoctor.keepers.row import NOT_RESTARTED, NOTHING_CHANGED, Row, Seen, refused
 
+_REASONS = {
+    "loop": "the loop of a script would start it again as it was ({where})",
+    "bounded": "a loop of a script starts it again when it ends, up to as often as the loop runs ({where})",
+    "itself": "a script that starts it runs itself again and would start it again as it was ({where})",
+}
 _LOOP = re.compile(r"\b(?:while|until|for)\b.*\bdo\b", re.DOTALL)
 
 
@@ -28,11 +35,24 @@ def recognise(seen: Seen) -> Keeper | None:
             return refused(
                 "loop",
                 f"loop of a script ({where})",
-                f"the loop of a script would start it again as it was ({where})",
+                _REASONS[loop.how].format(where=where),
                 f"kill {parent.pid}, then start the server by hand with the changed arguments",
                 {"loop": parent.pid},
             )
+        if loop is not None and loop.how == "unread" and systemd.row.recognise(seen) is None:
+            return _unread(parent, loop.why)
     return None
+
+
+def _unread(parent: ProcessFacts, why: str) -> Keeper:
+    line = " ".join(parent.argv)[:120] or parent.comm
+    return refused(
+        "loop",
+        f"a program that is not read ({line}, process {parent.pid})",
+        f"it is not known what process {parent.pid} ({line}) does when the server ends: {why}",
+        f"kill {parent.pid} first, then start the server by hand without it: such a server can be restarted",
+        {"loop": parent.pid, "again": line},
+    )
 
 
 def _refused_by_its_unit(seen: Seen) -> bool:
@@ -44,7 +64,8 @@ def hand(keeper: Keeper, wanted: Wanted) -> ByHand:
     """The loop is ended before the server, which it would start again."""
     found = by_shell(keeper, wanted)
     return ByHand(
-        start=f"kill {keeper.known.get('loop')}; {found.start}", back="kill that server, then start the loop again"
+        start=f"kill {keeper.known.get('loop')}; {found.start}",
+        back=f"kill that server, then start {keeper.known.get('again', 'the loop')} again",
     )
 
 
@@ -52,10 +73,12 @@ row = Row(
     kind="loop",
     title="loop of a shell or a script",
     recognised_by="a shell among its ancestors whose words are a loop, or a script of a shell or of Python there that "
-    "starts it in a loop without a bound (`while`, `until`, `for ((;;))`, `while True`)",
+    "starts it in a loop without a bound (`while`, `until`, `for ((;;))`, `while True`), in any other loop that waits "
+    "for its end, or before it runs itself again (a function or the whole script); or a script above it, below the "
+    "shell of a log-in, that is not read (Perl, Ruby, Node, ...; no right to read it; larger than 128 KiB)",
     restart=NOT_RESTARTED,
     way_back=NOTHING_CHANGED,
-    refused_when="always: the loop would start the server again as it was",
+    refused_when="always: the loop would start the server again as it was, or nobody can tell that a script would not",
     by_hand="end the loop, then start the server by hand with the changed arguments",
     recognise=recognise,
     hand=hand,

@@ -20,7 +20,7 @@ def recognise(seen: Seen) -> Keeper:
     if parent is None or parent.pid == 1 or not parent.comm:
         return Keeper(kind="plain", detail="started by hand", restartable=True)
     detail = f"started by hand, under {parent.comm} (pid {parent.pid})"
-    loop = next((p for p in seen.ancestors if p.script_loop is not None), None)
+    loop = next((p for p in seen.ancestors if p.script_loop is not None and p.script_loop.how != "unread"), None)
     if loop is not None and loop.script_loop is not None:
         remark = (
             f"line {loop.script_loop.line} of {loop.script_loop.path} (process {loop.pid}) starts it in a loop: "

@@ -103,12 +103,47 @@ def test_a_script_whose_loop_starts_it_keeps_it_where_that_is_proved() -> None:
     assert (keeper.kind, keeper.restartable) == ("loop", False)
     assert "line 3 of keep.sh, process 50" in keeper.reason
     assert keeper.by_hand.startswith("kill 50, then")
-    may = above.model_copy(update={"script_loop": proved.model_copy(update={"proved": False})})
+    for how, says in (("bounded", "up to as often as the loop runs"), ("itself", "runs itself again")):
+        other = above.model_copy(update={"script_loop": proved.model_copy(update={"how": how})})
+        keeper = keeper_of(facts(process, other), process, {}, port=30000)
+        assert (keeper.kind, keeper.restartable) == ("loop", False)
+        assert says in keeper.reason
+    may = above.model_copy(update={"script_loop": proved.model_copy(update={"proved": False, "how": "maybe"})})
     keeper = keeper_of(facts(process, may), process, {}, port=30000)
     assert (keeper.kind, keeper.restartable) == ("plain", True)
     assert keeper.remarks == (
         "line 3 of keep.sh (process 50) starts it in a loop: allow this only if that does not start it again",
     )
+
+
+UNREAD = ScriptLoop(path="keep.pl", line=0, proved=False, how="unread", why="specdoctor does not read programs of perl")
+
+
+@pytest.mark.parametrize("in_tmux", [False, True])
+def test_a_program_that_is_not_read_forbids_a_restart(in_tmux: bool) -> None:
+    process = server(ppid=50)
+    shell = ProcessFacts(pid=50, ppid=51, start_ticks=6, argv=("bash", "serve.sh"), comm="bash")
+    above = ProcessFacts(
+        pid=51, ppid=40 if in_tmux else 1, start_ticks=5, argv=("perl", "keep.pl"), comm="perl", script_loop=UNREAD
+    )
+    tmux = ProcessFacts(pid=40, ppid=1, start_ticks=4, argv=("tmux", "new"), comm="tmux: server")
+    keeper = keeper_of(facts(process, shell, above, tmux), process, {}, port=30000)
+    assert (keeper.kind, keeper.restartable) == ("loop", False)
+    assert keeper.reason == (
+        "it is not known what process 51 (perl keep.pl) does when the server ends: "
+        "specdoctor does not read programs of perl"
+    )
+    assert keeper.by_hand.startswith("kill 51 first, then start the server by hand without it")
+
+
+def test_a_program_that_is_not_read_leaves_a_unit_to_systemd() -> None:
+    cgroup = "0::/system.slice/watch.service"
+    above = ProcessFacts(
+        pid=50, ppid=1, start_ticks=5, argv=("perl", "k.pl"), comm="perl", script_loop=UNREAD, cgroup=cgroup
+    )
+    process = server(ppid=50, cgroup=cgroup)
+    keeper = keeper_of(facts(process, above), process, {}, port=30000)
+    assert (keeper.kind, keeper.restartable) == ("systemd", False)
 
 
 def test_a_router_that_names_the_port_keeps_its_worker_and_another_does_not() -> None:
