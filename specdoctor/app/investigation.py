@@ -24,6 +24,7 @@ from specdoctor.core.errors import (
     ConnectionLost,
     PolicyError,
     ServerGone,
+    ServerHeld,
     SpecdoctorError,
     StoreError,
     TargetError,
@@ -131,6 +132,8 @@ def investigate(run: Run, *, checkpoints: Path | None) -> int:
         raise
     except TargetError as error:
         put_back(run, why="the target failed")
+        if isinstance(error, ServerHeld) and run.ledger.resumes:
+            return _end(run, EXIT_APPROVAL, f"{error.message}; {error.next_step}, then: {going_on(run)}")
         _conclude(run)
         step = error.next_step
         if isinstance(error, ServerGone):

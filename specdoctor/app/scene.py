@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 
 from specdoctor.core.engine import Engine
-from specdoctor.core.errors import TargetError
+from specdoctor.core.errors import ServerHeld, TargetError
 from specdoctor.core.facts import Facts, LeaseFacts
 from specdoctor.core.ports import Scene
 from specdoctor.core.reach import spoken
@@ -51,25 +51,30 @@ def scene_of(
     view = chosen[0]
     tester = test_launch_of(view, facts)
     if tester is not None and tester != own_run:
-        raise TargetError(
+        raise ServerHeld(
             f"{spoken(target)}: {held_text(tester)}",
             tried=f"process {view.ref.pid if view.ref else '?'}, which writes its log for that run",
             next_step=f"wait for its end, or have it put the server back: {resume_line(tester)}",
         )
     holder = _holder(view, facts, port)
     if holder is not None and own_run is not None and holder.run != own_run:
-        whose = f"run {holder.run} of {holder.who} ({holder.user} on this host)"
-        raise TargetError(
-            f"{spoken(target)}: the server is held by specdoctor's {whose}",
-            tried=f"port {holder.port}, where a server is {view.state} just now",
-            next_step=f"wait until that run has put it back; how far it is: specdoctor status {target}",
-        )
+        raise held_by(holder, target, found=f"a server is {view.state} just now")
     return Scene(
         view=view,
         facts=facts,
         others=tuple(v for v in views if v is not view),
         concurrency=concurrency,
         complaints=tuple(complaints),
+    )
+
+
+def held_by(holder: LeaseFacts, target: str, *, found: str) -> ServerHeld:
+    """That another run holds the server, and what to wait for."""
+    whose = f"run {holder.run} of {holder.who} ({holder.user} on this host)"
+    return ServerHeld(
+        f"{spoken(target)}: the server is held by specdoctor's {whose}",
+        tried=f"port {holder.port}, where {found}",
+        next_step=f"wait until that run has put it back; how far it is: specdoctor status {target}",
     )
 
 

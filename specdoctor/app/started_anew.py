@@ -9,7 +9,7 @@ from __future__ import annotations
 from specdoctor.app.by_hand import awaited, running_now
 from specdoctor.app.returned import compared
 from specdoctor.app.run import Run
-from specdoctor.app.scene import on_port, scene_of
+from specdoctor.app.scene import held_by, on_port, scene_of
 from specdoctor.core.errors import TargetError
 from specdoctor.core.facts import Facts
 from specdoctor.core.operations import SnapshotRequest
@@ -20,7 +20,8 @@ from specdoctor.core.server import ServerRef, ServerView
 def why_look_again(run: Run) -> str:
     """Why a resumed run must read its server again before it goes on; empty where that is the one it knows.
 
-    Raises TargetError where none runs, where another run holds it, or where the new one is not as the first was found.
+    Raises ServerHeld where another run holds it, TargetError where none runs or where the new one is not
+    as the first was found.
     """
     ledger, known = run.ledger, run.ledger.current_server
     untouched = not ledger.changed and not ledger.unsettled() and ledger.by_hand is None
@@ -31,15 +32,19 @@ def why_look_again(run: Run) -> str:
     if awaited(run):  # a launch was left to a person: what runs now is recognised, not held against the one found
         return ""
     facts = run.operations.snapshot(SnapshotRequest(ports=(known.port,), logs=ledger.settings.extra_logs))
+    target = run.operations.target
+    holder = next((lease for lease in facts.leases if lease.port == known.port and lease.run != run.id), None)
+    if holder is not None:
+        raise held_by(holder, target, found="that run may start and stop it")
     if any((p.pid, p.start_ticks) == (known.pid, known.start_ticks) for p in facts.processes):
         return ""
     views = run.engine.servers(facts)
     if on_port(views, known.port):  # what another run holds is left to it
-        scene_of(facts, engines=run.engines, target=run.operations.target, port=known.port, own_run=run.id)
+        scene_of(facts, engines=run.engines, target=target, port=known.port, own_run=run.id)
     now = running_now(views, known.port)
     if now is None or now.ref is None or now.ref.port != known.port:
         raise TargetError(
-            f"{spoken(run.operations.target)}: process {known.pid}, the server of this run, has ended, and none runs "
+            f"{spoken(target)}: process {known.pid}, the server of this run, has ended, and none runs "
             f"on port {known.port}",
             tried="the processes of the host and the port",
             next_step=f"start it, then: {_resume(run)}",

@@ -40,6 +40,10 @@ class ServerGone(TargetError):
     """The process that is meant, or what the run had left of an action, is gone: somebody has changed the host."""
 
 
+class ServerHeld(TargetError):
+    """Another run holds the server, or a test launch of one runs in its place: it is left to that run."""
+
+
 class HostUnreachable(TargetError):
     """No connection: name, port, route or time-out."""
 

@@ -11,7 +11,7 @@ from specdoctor.analysis.launches import MeasuredLaunch
 from specdoctor.analysis.refusal import Refusal
 from specdoctor.analysis.tuned import Tuned, TunedAt
 from specdoctor.core.estimate import Estimate
-from specdoctor.render.layout import columns, labelled
+from specdoctor.render.layout import columns, labelled, paste_lines
 
 TUNE_SCHEMA = "specdoctor.tune/1"
 PREDICT_SCHEMA = "specdoctor.predict/1"
@@ -112,7 +112,10 @@ def _result_lines(result: TunedAt, launch: str, width: int) -> list[str]:
     for p in unseen[:3]:
         text = f"{p.setting.label}: {p.throughput.with_unit()}, not run"
         lines += labelled("predicted", text, label_width=_LABEL_WIDTH, width=width)
-    return lines + (labelled("launch", launch, label_width=_LABEL_WIDTH, width=width) if launch else [])
+    if not launch:
+        return lines
+    lines += labelled("launch", "start it with the next line", label_width=_LABEL_WIDTH, width=width)
+    return lines + paste_lines(launch, width=width)
 
 
 def predict_document(run: str, found: Mapping[int, Forecast | Refusal], measured: Mapping[int, list[str]]) -> Any:

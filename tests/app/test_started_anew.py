@@ -9,7 +9,7 @@ from specdoctor.app.returned import compared
 from specdoctor.app.run import Run
 from specdoctor.core import events as ev
 from specdoctor.core.errors import ServerGone
-from specdoctor.core.facts import Facts
+from specdoctor.core.facts import Facts, LeaseFacts
 from specdoctor.core.launch import ORIGINAL
 from specdoctor.core.measurement import BenchPlan, BenchRecord
 from specdoctor.core.model import Risk
@@ -17,9 +17,9 @@ from specdoctor.core.operations import OnProgress, SnapshotRequest
 from specdoctor.core.run_settings import RunSettings
 from specdoctor.lab.simulation import SimulatedHost
 from specdoctor.lab.world import World
+from specdoctor.render.tables import run_row
 from tests.app.investigating import MemoryStore, run_of
 
-pytestmark = pytest.mark.slow
 WORLD = "graphs-off-by-flag"
 RESUME = "specdoctor investigate --resume r-test"
 
@@ -80,6 +80,7 @@ def reason(run: Run) -> str:
     return run.ledger.ended.reason
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("what", ["bench", "host.released"], ids=["before a restart", "after the server was put back"])
 def test_it_goes_on_with_the_same_server_in_another_process(what: str) -> None:
     store, host = killed(what)
@@ -97,6 +98,7 @@ def test_it_goes_on_with_the_same_server_in_another_process(what: str) -> None:
     assert [e.outcome for e in benches] == (["unknown"] if what == "bench" else [])
 
 
+@pytest.mark.slow
 def test_what_is_not_the_same_is_said_and_left_alone_however_often_it_is_resumed() -> None:
     store, host = killed("bench")
     host.started_by_others("--log-level", "debug")
@@ -113,6 +115,7 @@ def test_what_is_not_the_same_is_said_and_left_alone_however_often_it_is_resumed
     assert sum(isinstance(e, ev.ServerSeen) for e in store.kept) == 1
 
 
+@pytest.mark.slow
 def test_where_none_runs_it_can_be_resumed_once_somebody_has_started_it() -> None:
     store, host = killed("bench")
     host.stopped_by_others()
@@ -124,6 +127,7 @@ def test_where_none_runs_it_can_be_resumed_once_somebody_has_started_it() -> Non
     assert code == 0, reason(run)
 
 
+@pytest.mark.slow
 def test_a_run_whose_server_goes_under_its_hands_ends_with_how_it_goes_on() -> None:
     class Restarted(Shared):
         def bench(self, plan: BenchPlan, on_progress: OnProgress) -> BenchRecord:
@@ -141,6 +145,7 @@ def test_a_run_whose_server_goes_under_its_hands_ends_with_how_it_goes_on() -> N
     assert code == 0, reason(run)
 
 
+@pytest.mark.slow
 def test_the_number_that_systemd_gives_each_start_is_no_difference() -> None:
     host = SimulatedHost(World.from_yaml(WORLD))
     facts = host.snapshot(SnapshotRequest())
@@ -155,3 +160,28 @@ def test_the_number_that_systemd_gives_each_start_is_no_difference() -> None:
     one = numbered(INVOCATION_ID="1")
     assert compared(one, view, numbered(INVOCATION_ID="2"), view)["env"]
     assert not compared(one, view, numbered(INVOCATION_ID="1", CUDA_VISIBLE_DEVICES="9"), view)["env"]
+
+
+class Held(Shared):
+    """Another run has begun to hold the server."""
+
+    def snapshot(self, request: SnapshotRequest) -> Facts:
+        lease = LeaseFacts(run="r-other", port=30000, who="bob@desk", user="root", since=1.0)
+        return super().snapshot(request).model_copy(update={"leases": (lease,)})
+
+
+def test_a_server_that_another_run_holds_is_waited_for_and_no_verdict_is_made_of_it() -> None:
+    world, store = World.from_yaml(WORLD), MemoryStore()
+    run = run_of(SimulatedHost(world), store=store)
+    start(run, RunSettings(symptom="slower than without speculation", requests=4))
+    assert investigate(run, checkpoints=None) == 4
+    verdict = run.ledger.verdict
+    again = run_of(Held(world), store=store)
+    resume(again, allow=Risk.LOAD)
+    assert investigate(again, checkpoints=None) == 4
+    assert "held by specdoctor's run r-other of bob@desk" in reason(again)
+    assert f"then: {RESUME}" in reason(again)
+    assert again.ledger.verdict == verdict
+    row = run_row(store.events("r-test"))
+    assert row is not None
+    assert row.state == "waits for permission"

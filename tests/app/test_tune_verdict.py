@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+
 import pytest
 
 from specdoctor.analysis.draft_setting import OFF
@@ -32,6 +34,10 @@ def test_an_answer_is_the_verdict(seed: int) -> None:
     assert (state, code) == ("answered", 0)
     assert f"best      at concurrency 1: {found.words}" in words
     assert found.words in tune_text(outcome(run).tuned, launches={}, cached=False, width=400)
+    shown = tune_text(outcome(run).tuned, launches=outcome(run).launches, cached=False, width=60)
+    pasted = shown.split("start it with the next line\n")[1].split("\ncost ")[0]
+    assert pasted.count("\n") > 1
+    assert shlex.split(pasted.replace("\\\n", " ")) == shlex.split(outcome(run).launches[1])
     assert "symptom" not in words
     assert run_json(run.ledger)["verdict"] == "answered"
     reached = run.ledger.verdict
