@@ -34,15 +34,19 @@ def _written(scene: Scene, facts: dict[str, Fact]) -> Iterator[IdentityCheck]:
     speed = _mean_speed(scene, facts) if of_log else speed
     if not speed or not length or not step:
         return
-    users = speed * step / (1000 * length)
-    whole = round(users)
+    known = _requests(scene, facts)
+    whole = round(known if known is not None else speed * step / (1000 * length))
     at = f" x {whole} requests" if whole > 1 else ""
     shown = 1000 * length / step * max(whole, 1)
     words = f"{speed:.4g} tok/s = {length:.3g} tokens / {step:.4g} ms{at}"
     if abs(shown - speed) <= TOLERANCE * speed:
         yield IdentityCheck(text=words)
         return
-    why = "the lines' lengths and speeds are not of the same intervals" if of_log else "they are not of one load"
+    why = (
+        "the lines' lengths and speeds are not of the same intervals"
+        if of_log
+        else "they are not of one load, or of one server"
+    )
     yield IdentityCheck(text=f"{words} gives {shown:.4g} tok/s: {why}", holds=False)
 
 
@@ -61,12 +65,33 @@ def _row(scene: Scene) -> Iterator[IdentityCheck]:
         yield IdentityCheck(text=text, holds=holds)
 
 
+def _requests(scene: Scene, facts: dict[str, Fact]) -> float | None:
+    """At how many requests the throughput was measured; None where nothing says it."""
+    arm = chosen(scene)
+    speed = facts["throughput_tok_s"]
+    if arm is not None and arm.row.source in speed.sources:
+        return arm.row.concurrency
+    of_log = "measured_at_running_requests" in facts and _same_place(facts, "measured_at_running_requests", speed.name)
+    return _number(facts, "measured_at_running_requests") if of_log else None
+
+
 def _log_and_table(scene: Scene) -> Iterator[IdentityCheck]:
-    """The table's cycle against the log's, where both are of the same load."""
+    """The table's speed and cycle against the log's, where both are of the same load."""
     arm = chosen(scene)
     logged = {fact.name: fact for fact in speed_facts(scene.view)}
     step, users = _number(logged, "step_ms"), _number(logged, "measured_at_running_requests")
-    if arm is None or arm.step_ms is None or not step or users != (arm.row.concurrency or 1.0):
+    if arm is None or users is None or users != (arm.row.concurrency or 1.0):
+        return
+    speed, tabled = _number(logged, "throughput_tok_s"), arm.row.throughput_tok_s
+    same_cycle = bool(arm.step_ms and step) and abs((arm.step_ms or 0) - (step or 0)) <= TOLERANCE * (step or 0)
+    stated = arm.row.concurrency is not None and not same_cycle
+    if stated and speed and tabled and abs(tabled - speed) > TOLERANCE * speed:
+        at = "one request" if users == 1 else f"{users:g} requests"
+        log, table = logged["throughput_tok_s"].place, arm.row.source.where
+        said = f"{table} says {tabled:.4g} tok/s at {at}, {log} {speed:.4g}"
+        why = "" if tabled > speed else " (prefill and waiting may be in the table's)"
+        yield IdentityCheck(text=f"{said}: {tabled / speed:.2f} times, they disagree{why}", holds=False)
+    if arm.step_ms is None or not step:
         return
     log = logged["step_ms"].place
     holds = abs(arm.step_ms - step) <= TOLERANCE * step

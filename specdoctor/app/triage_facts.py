@@ -18,6 +18,9 @@ FROM_ONE_LOAD = (
 )  # fmt: skip
 """Figures that mean something beside each other only: a table's pair goes before the log's own traffic."""
 
+APART = 0.25
+"""Relative gap between a step and accept length / throughput beyond what the choice of means explains (heuristic)."""
+
 
 def facts_of(scene: Scene) -> tuple[Fact, ...]:
     """What the files give, by name. What they cannot give is absent."""
@@ -85,7 +88,7 @@ def _derived(found: Facts) -> Iterator[Fact]:
     if base and now:
         yield Fact(name="speedup", value=round(now / base, 4), estimator="throughput / baseline")
     step, plain = found.number("step_ms"), found.number("baseline_step_ms")
-    if step and plain:
+    if step and plain and not _of_two_servers(found):
         yield Fact(name="step_ratio", value=round(step / plain, 4), estimator="step / baseline step")
         yield Fact(name="break_even_accept_length", value=round(step / plain, 4), estimator="step / baseline step")
 
@@ -102,6 +105,14 @@ def _step(found: Facts) -> Iterator[Fact]:
     if length and speed and _one_request(found):
         words = "accept length / throughput, one request"
         yield Fact(name="step_ms", value=round(1000 * length / speed, 4), estimator=words)
+
+
+def _of_two_servers(found: Facts) -> bool:
+    """Whether throughput and step contradict each other: one of them is of another server or load."""
+    length, speed, step = (found.number(name) for name in ("accept_length", "throughput_tok_s", "step_ms"))
+    if not length or not speed or not step or not _one_request(found):
+        return False
+    return abs(1000 * length / speed - step) > APART * step
 
 
 def _one_request(found: Facts) -> bool:

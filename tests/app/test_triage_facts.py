@@ -273,3 +273,18 @@ def test_the_row_that_was_started_as_the_launch_line_says_is_the_arm() -> None:
         '\'{"method":"eagle3","model":"/h","num_speculative_tokens":3}\'\n'
     )
     assert triaged({"t.csv": table, "launch.sh": launch}).facts["throughput_tok_s"] == 84.5
+
+
+def test_a_table_that_contradicts_the_log_is_told_by_how_much_and_not_explained_by_more_requests() -> None:
+    table = "config,concurrency,throughput_tok_s\neagle3,1,390\nbaseline,1,120\n"
+    document = triaged({"server.log": SPEC_LOG, "launch.sh": LAUNCH, "bench.csv": table})
+    said = [check.text for check in document.identity]
+    assert "bench.csv says 390 tok/s at one request, server.log 200: 1.95 times, they disagree" in said
+    assert not any("requests" in text for text in said)
+    assert not {"step_ratio", "break_even_accept_length"} & set(document.facts)
+
+
+def test_several_requests_are_written_out_where_the_table_names_them() -> None:
+    table = "config,concurrency,accept_length,throughput_tok_s\neagle3,4,2.0,800\nbaseline,4,,500\n"
+    document = triaged({"launch.sh": LAUNCH, "bench.csv": table})
+    assert [check.text for check in document.identity] == ["800 tok/s = 2 tokens / 10 ms x 4 requests"]
