@@ -13,9 +13,10 @@ from pathlib import Path
 from typing import IO
 
 from specdoctor.cli.archives import SUFFIXES, UNREADABLE, TooMuch, members_of
+from specdoctor.cli.output import say
 from specdoctor.cli.text_files import LARGEST_BYTES, GivenText, NotText, chunks_of, read_text, text_of
 from specdoctor.core.errors import UsageError
-from specdoctor.core.input_file import is_there, kind_refused
+from specdoctor.core.input_file import SILENCE_S, is_there, kind_refused
 from specdoctor.core.server import WholeLog
 
 STDIN = "-"
@@ -76,6 +77,7 @@ def read_given(paths: list[Path]) -> Given:
             prefix = "" if len(files) == 1 else f"{name}/"
             _take_archive(given, path, prefix)
         else:
+            _say_that_it_waits(path)
             _take(given, name, partial(read_text, path), named=path in named)
     if left:
         why = f"are left out, {left} of them: more than {MOST_FILES} were given; name those that matter"
@@ -88,6 +90,12 @@ def read_given(paths: list[Path]) -> Given:
             next_step="give a server log (it may be a .gz), or a folder or archive that holds one",
         )
     return given
+
+
+def _say_that_it_waits(path: Path) -> None:
+    """A pipe with a name of its own may have no writer; one that a shell made (`<(command)`) has."""
+    if path.is_fifo() and path.parent != Path("/dev/fd"):
+        say(f"{path} is a pipe: waiting for what is written to it, at most {SILENCE_S:g} s at a time")
 
 
 def _read_open(file: IO[bytes]) -> GivenText:

@@ -7,6 +7,7 @@ import io
 import os
 import stat
 import tarfile
+import threading
 import zipfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -232,3 +233,14 @@ def test_a_long_text_without_any_line_ends() -> None:
     found = gathered(b"x" * (1 << 20) for _ in range(40))
     assert found.left_out
     assert len(found.text) < WHOLE_BYTES
+
+
+def test_a_named_pipe_is_waited_for_aloud(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    keeper = os.open(tmp_path / "pipe", os.O_RDWR)
+    os.write(keeper, b"one\n")
+    reading = threading.Timer(0.05, os.close, (keeper,))
+    reading.start()
+    assert read_given([tmp_path / "pipe"]).texts == {"pipe": "one\n"}
+    reading.join()
+    assert "pipe is a pipe: waiting for what is written to it, at most 30 s" in capsys.readouterr().err
