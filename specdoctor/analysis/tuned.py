@@ -51,11 +51,16 @@ class TunedAt(Frozen):
 
 
 class Tuned(Frozen):
-    """The outcome of a search. `launches` counts every test start, the restoring ones not."""
+    """The outcome of a search. `launches` counts every test start, the restoring ones not.
+
+    `faults`: what was proved of this drafter or server, costs acceptance, and is repaired by no setting of the search:
+    every launch was measured with it.
+    """
 
     launches: int
     spread: float
     results: tuple[TunedAt, ...]
+    faults: tuple[str, ...] = ()
 
     @property
     def sure(self) -> bool:
@@ -82,7 +87,17 @@ def tuned(ledger: Ledger, candidates: Sequence[DraftSetting]) -> Tuned:
     spread = spread_of(ledger)
     rows = {b: measured_launches(ledger, b) for b in concurrencies(ledger)}
     results = tuple(_at(found, candidates, concurrency=b, spread=spread) for b, found in rows.items() if found)
-    return Tuned(launches=starts_made(ledger), spread=spread, results=results)
+    return Tuned(launches=starts_made(ledger), spread=spread, results=results, faults=_faults(ledger))
+
+
+def _faults(ledger: Ledger) -> tuple[str, ...]:
+    """Each in words, with its repair."""
+    proved = [o for o in ledger.observed() if o.stance == "supports" and o.binds and o.about == "accept_length"]
+    standing = [o for o in proved if o.explains and (o.remedy is None or o.remedy.setting is None)]
+    return tuple(
+        f"{cause}: {o.claim}; repair it first, then search again{f': {o.fix}' if o.fix else ''}"
+        for cause, o in {o.cause: o for o in reversed(standing)}.items()
+    )
 
 
 def _at(

@@ -154,6 +154,19 @@ def _faster(one: Measurement | None, other: Measurement | None) -> bool:
     return one.throughput.value > MATERIAL * other.throughput.value and one.throughput.low > other.throughput.high
 
 
+def equal(one: Measurement, other: Measurement) -> bool:
+    """Whether two measurements differ by no more than two starts of one launch do."""
+    if one.throughput is None or other.throughput is None:
+        return False
+    fast, slow = sorted((one.throughput.value, other.throughput.value), reverse=True)
+    return fast <= MATERIAL * slow
+
+
+def _alike(winner: Measurement) -> str:
+    speed = winner.throughput.with_unit() if winner.throughput is not None else ""
+    return f"as fast as {winner.launch} within the spread between starts ({speed}, {winner.evidence}), and simpler"
+
+
 def tested(ledger: Ledger, cause: str) -> bool:
     """Whether it was decided, by a measurement or by arithmetic on one, if undoing a fault removes the symptom."""
     return any(h.cause == cause and h.answers == "explains" and h.status in DECIDED for h in ledger.hypotheses.values())
@@ -264,14 +277,18 @@ def _recommendation(run: Run, verdict: Verdict) -> Recommendation | None:
         return None
     winner, found = best(ledger), ledger.measured("original", concurrency=ledger.settings.concurrency)
     if winner is not None and winner.launch_key != "original" and _faster(winner, found):
+        off = ledger.baseline(ledger.settings.concurrency)
+        simpler = off is not None and off != winner and _faster(off, found) and equal(winner, off)
+        taken = off if simpler and off is not None else winner
+        alike = _alike(winner) if simpler else ""
         return advised_launch(
             engine,
             scene.view,
-            _change(ledger, winner.launch_key),
-            expected=_expected(winner),
+            _change(ledger, taken.launch_key),
+            expected=_expected(taken) | ({"equal": alike} if alike else {}),
             basis="measured",
-            why=f"{winner.launch} is the fastest launch measured here ({winner.evidence})",
-            then=() if winner.spec.on else what_would_pay(ledger),
+            why=f"{taken.launch} is {alike or 'the fastest launch measured here'} ({taken.evidence})",
+            then=() if taken.spec.on else what_would_pay(ledger),
         )
     if verdict is not Verdict.CAUSE:
         return None

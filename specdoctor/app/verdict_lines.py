@@ -277,7 +277,8 @@ def _do_now(run: Run, recommendation: Recommendation | None) -> str:
     if recommendation is not None:
         value = recommendation.expected.get("throughput_tok_s")
         origin = f"{recommendation.basis} {recommendation.expected.get('evidence', '')}".strip()
-        brings = f" [{value:.1f} tok/s, {origin}]" if isinstance(value, float) else f" [{origin}]"
+        alike = f"; {recommendation.expected['equal']}" if "equal" in recommendation.expected else ""
+        brings = f" [{value:.1f} tok/s, {origin}{alike}]" if isinstance(value, float) else f" [{origin}]"
         where = f" {recommendation.where}" if recommendation.where else ""
         commands = [line for line in (recommendation.first, recommendation.launch) if line]
         return f"{'; then: '.join(commands)}{where}{brings}"

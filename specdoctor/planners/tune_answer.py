@@ -19,7 +19,10 @@ def tune_conclusion(briefing: Briefing) -> Conclusion | None:
         exit_code=EXIT_OK if found.sure else EXIT_INCONCLUSIVE,
         verdict=Verdict.ANSWERED if found.sure else Verdict.NOT_ENOUGH_EVIDENCE,
         headline=_headline(found),
-        lines=tuple(line for result in found.results for line in _lines(result)),
+        lines=(
+            *(line for result in found.results for line in _lines(result)),
+            *(("with", f"every launch was measured with {fault}") for fault in found.faults if found.results),
+        ),
         missing=tuple(_missing(result) for result in found.results if not result.sure),
         advice=_advice(briefing, found),
     )

@@ -31,6 +31,7 @@ def tune_document(
         "launches": tuned.launches,
         "spread_between_launches": tuned.spread,
         "ended": reason,
+        "faults": list(tuned.faults),
         "results": [_result(result, launches.get(result.concurrency)) for result in tuned.results],
     }
 
@@ -91,6 +92,9 @@ def tune_text(tuned: Tuned, *, launches: Mapping[int, str], cached: bool, width:
     lines: list[str] = []
     for result in tuned.results:
         lines += _result_lines(result, launches.get(result.concurrency, ""), width)
+    for fault in tuned.faults:
+        said = f"every launch was measured with {fault}"
+        lines += labelled("with", said, label_width=_LABEL_WIDTH, width=width)
     starts = "none" if tuned.launches == 0 else str(tuned.launches)
     cost = "none now: an earlier run's answer, in the same state of the system" if cached else f"{starts} test starts"
     lines += labelled("cost", cost, label_width=_LABEL_WIDTH, width=width)
