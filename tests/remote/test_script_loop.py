@@ -200,6 +200,7 @@ def test_a_program_that_is_not_read_counts_up_to_the_shell_of_a_login(monkeypatc
     assert seen_above(monkeypatch, ["bash", "away.sh"]) == ["unread"]
     assert seen_above(monkeypatch, ["python3", "two.py"], texts={"two.py": "print 'two'\n"}) == ["unread"]
     assert seen_above(monkeypatch, ["python3", "-m", "pytest"], perl) == [None, None]
+    assert seen_above(monkeypatch, ["python3", "go.py"], perl, texts={"go.py": "print()\n"}) == [None, None]
     assert seen_above(monkeypatch, ["nohup", "x"], perl) == [None, "unread"]
 
 

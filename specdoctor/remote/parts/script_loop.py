@@ -94,9 +94,9 @@ def unread_language(argv: Sequence[str], program: str) -> str:
 
 
 def passes_on(argv: Sequence[str]) -> bool:
-    """Whether this process may itself be a step of a script, so that those above it count: no log-in, no terminal."""
+    """Whether this is a shell's script or a wrapper, itself a step of what is above it: no log-in, no terminal."""
     name = os.path.basename(argv[0]) if argv else ""
-    if name in SHELL_NAMES or is_python(name):
+    if name in SHELL_NAMES:
         return script_of(argv) is not None or words_given(argv) is not None
     return name in PASSING_ON and len(argv) > 1
 
