@@ -11,6 +11,7 @@ from pydantic import ConfigDict, Field, JsonValue
 from specdoctor.analysis.figure import FigureError
 from specdoctor.analysis.logged_rows import all_paired
 from specdoctor.app.identity import IdentityCheck, identity_checks
+from specdoctor.app.mixed_servers import mixed_in, without_means
 from specdoctor.app.odd_figures import without_odd
 from specdoctor.app.told_and_read import contradictions
 from specdoctor.app.triage_fact import Fact
@@ -93,6 +94,8 @@ def triage(
     given = material or Material()
     servers = servers_of(parts, given, engines) or Servers(view=UNKNOWN)
     view, given, odd = without_odd(_with_whole(servers.view, wholes or {}), given)
+    mixed = mixed_in(view, parts.get(view.log.where, "") if view.log is not None else "")
+    view = without_means(view) if mixed else view
     complained = complaint_of(symptom, given)
     beside, aliases = facts_beside(view, given, parts)
     scene = Scene(view=view, others=servers.others, facts=beside, complaints=complained.complaints, material=given)
@@ -101,7 +104,7 @@ def triage(
     facts = _facts_shown(found)
     by_name = {fact.name: fact for fact in found}
     verdict = verdict_of(view, observations, facts, complained)
-    if verdict is Verdict.HEALTHY and view.spec != servers.view.spec:
+    if verdict is Verdict.HEALTHY and (mixed or view.spec != servers.view.spec):
         verdict = Verdict.NOT_ENOUGH_EVIDENCE
     laid = {**aliases_of(view, parts), **aliases}
     aliases = {**{name: named.get(where, where) for name, where in laid.items()}, **named}
@@ -121,7 +124,11 @@ def triage(
         to_try=line_to_try(view, engines, observations, by_name, texts=parts, named=named),
         told=told_figures(symptom, given, named),
         told_sums=typed_sums(complained, by_name, view.spec or view.asked_spec),
-        contradicted=(*_foreign(servers, named), *contradictions(complained, by_name, _gains(scene))),
+        contradicted=(
+            *_mixed(view, mixed, named),
+            *_foreign(servers, named),
+            *contradictions(complained, by_name, _gains(scene)),
+        ),
         unread={
             **{seen.where: seen.problem for seen in given.files if seen.problem},
             **{_place_of(place, named): what for place, what in odd.items()},
@@ -221,6 +228,11 @@ def _headline(view: ServerView, verdict: Verdict, findings: Sequence[Finding], f
         are, costs = one_or(names, "is", "are"), one_or(names, "it costs", "they cost")
         return f"not enough evidence: {listed(names)} {are} there; what {costs} is not known"
     return "not enough evidence in these files"
+
+
+def _mixed(view: ServerView, mixed: str, named: Mapping[str, str]) -> Iterator[str]:
+    if mixed and view.log is not None:
+        yield f"{named.get(view.log.where, view.log.where)} {mixed}; give the log of each by itself"
 
 
 def _foreign(servers: Servers, named: Mapping[str, str]) -> Iterator[str]:
