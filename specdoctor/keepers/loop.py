@@ -74,8 +74,8 @@ row = Row(
     title="loop of a shell or a script",
     recognised_by="a shell among its ancestors whose words are a loop, or a script of a shell or of Python there that "
     "starts it in a loop without a bound (`while`, `until`, `for ((;;))`, `while True`), in any other loop that waits "
-    "for its end, or before it runs itself again (a function or the whole script); or a script above it, below the "
-    "shell of a log-in, that is not read (Perl, Ruby, Node, ...; no right to read it; larger than 128 KiB)",
+    "for its end, or before it runs itself again (a function or the whole script); or a script right above it, "
+    "or above a shell's script that starts it, that is not read (Perl, Ruby, Node, ...; no right to; over 128 KiB)",
     restart=NOT_RESTARTED,
     way_back=NOTHING_CHANGED,
     refused_when="always: the loop would start the server again as it was, or nobody can tell that a script would not",
