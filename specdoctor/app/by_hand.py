@@ -2,38 +2,23 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Sequence
 
 from specdoctor.app.run import Run
 from specdoctor.core import events as ev
-from specdoctor.core.copy_line import making
 from specdoctor.core.facts import Facts
 from specdoctor.core.launch import ORIGINAL, LaunchChange, apply_change, launch_flags
 from specdoctor.core.operations import SnapshotRequest
 from specdoctor.core.server import ServerView
-from specdoctor.keepers.hand import ByHand, Wanted
-from specdoctor.keepers.table import by_hand
+from specdoctor.keepers.hand import ByHand
+from specdoctor.keepers.lines import lines_of
 
 
 def lines_for(run: Run, change: LaunchChange) -> ByHand | None:
     """What to paste for a launch, and to undo it; None where no server was seen."""
     if run.scene is None or run.engine is None or run.scene.view.ref is None:
         return None
-    view = run.scene.view
-    process = next((p for p in run.scene.facts.processes if view.ref is not None and p.pid == view.ref.pid), None)
-    wanted = Wanted(
-        pid=view.ref.pid if view.ref else 0,
-        cwd=process.cwd or "" if process is not None else "",
-        argv=view.argv,
-        change=change,
-        line=run.engine.paste_line(view, change),
-        original=run.engine.paste_line(view, ORIGINAL),
-    )
-    lines = by_hand(view.keeper, wanted)
-    if change.copies is None:
-        return lines
-    return dataclasses.replace(lines, start=f"{making(change.copies)} && {{ {lines.start.rstrip('; ')} }}")
+    return lines_of(run.scene, run.engine, change)
 
 
 def awaited(run: Run) -> list[LaunchChange]:

@@ -13,6 +13,7 @@ from specdoctor.core.model import DECIDED, Risk
 from specdoctor.core.moves import Bench, Move, Relaunch, risk_of
 from specdoctor.core.ports import Batch
 from specdoctor.core.server import Keeper
+from specdoctor.keepers.lines import container_lines
 from specdoctor.keepers.table import how_restarted
 
 
@@ -36,6 +37,10 @@ def commands(run: Run, move: Move) -> tuple[str, ...]:
     pid = server.pid if server else "?"
     match move:
         case Relaunch():
+            if run.scene is not None and run.engine is not None:
+                made = container_lines(run.scene, run.engine, move.change)
+                if made:
+                    return (f"{made[0]}   # under a name and labels of the run", f"{made[1]}   # the way back")
             stop = shlex.join(_keeper(run).through.stop_words) or f"kill -TERM {pid}"
             return (
                 f"{stop}   # and wait for port and GPU memory",

@@ -43,7 +43,7 @@ def of_container(seen: Seen, box: Box, tool: Literal["docker", "podman"]) -> Kee
         known = {**kept.known, "removed": any("--rm" in text for text in kept.obstacles)}
         return refused(tool, detail, f"{tool} keeps it ({detail}), and {'; '.join(kept.obstacles)}", by_hand, known)
     through = KeeperRef(kind=tool, name=kept.name)
-    return Keeper(kind=tool, detail=detail, restartable=True, through=through, remarks=kept.remarks)
+    return Keeper(kind=tool, detail=detail, restartable=True, through=through, remarks=kept.remarks, known=kept.known)
 
 
 def _inspected(seen: Seen, identity: str) -> tuple[str, str]:

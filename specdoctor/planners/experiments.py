@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from specdoctor.analysis.symptom import Symptom
+from specdoctor.core.engine import Engine
 from specdoctor.core.errors import EngineError
 from specdoctor.core.hypothesis import Hypothesis, Remedy
 from specdoctor.core.install import install_change
@@ -10,8 +11,9 @@ from specdoctor.core.launch import LaunchChange
 from specdoctor.core.ledger import Ledger
 from specdoctor.core.model import Frozen, Status
 from specdoctor.core.moves import Note
-from specdoctor.core.ports import Briefing
+from specdoctor.core.ports import Briefing, Scene
 from specdoctor.core.server import SpecSetting
+from specdoctor.keepers.lines import container_lines
 from specdoctor.planners.corrections import corrected_change
 from specdoctor.planners.idle_positions import KEY as IDLE
 from specdoctor.planners.idle_positions import shorter_chain
@@ -150,8 +152,14 @@ def would_launch(briefing: Briefing) -> list[Note]:
         remedy_change(briefing, o.remedy) for o in briefing.ledger.observed() if o.binds and o.remedy is not None
     ]
     known = {c.key: c for c in changes if c is not None}
-    lines = [(c.label, engine.paste_line(scene.view, c)) for c in known.values()]
-    return [Note(text=f"dry run, would then start ({label}): {line}", lines=(line,)) for label, line in lines]
+    return [_would_start(scene, engine, change) for change in known.values()]
+
+
+def _would_start(scene: Scene, engine: Engine, change: LaunchChange) -> Note:
+    """A launch and, where it is a container of its own, how that is made and how the original comes back."""
+    lines = container_lines(scene, engine, change) or (engine.paste_line(scene.view, change),)
+    back = f"; the way back: {lines[1]}" if len(lines) > 1 else ""
+    return Note(text=f"dry run, would then start ({change.label}): {lines[0]}{back}", lines=lines)
 
 
 def _reached(ledger: Ledger, hypothesis: Hypothesis) -> bool:
