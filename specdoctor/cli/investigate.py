@@ -308,12 +308,15 @@ def show_outcome(store: MirroredStore, run_id: str, *, as_json: bool) -> None:
     """The verdict for people or the document for programs, and where the rest lies."""
     from specdoctor.core.ledger import fold
     from specdoctor.render.json_run import run_json
+    from specdoctor.render.pasting import dry_run_text
 
     ledger = fold(store.events(run_id))
     if as_json:
         print_json(run_json(ledger))
     elif words := verdict_of(ledger):
         print_text(f"\n{words}")
+        if would := dry_run_text(ledger, width=width()):
+            print_text(f"\n{would}")
     point_at(store, ledger)
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from specdoctor.core.ledger import Ledger
 from specdoctor.render.clean import one_line
+from specdoctor.render.layout import paste_lines
 from specdoctor.render.markdown import Md, code, inline, joined
 
 
@@ -17,6 +18,13 @@ def paste_lines_of(ledger: Ledger) -> tuple[str, ...]:
     lines += [line for note in ledger.notes for line in note.lines]
     lines += [line for asked in ledger.batches.values() for line in asked.lines]
     return tuple(dict.fromkeys(line for line in lines if line.strip()))
+
+
+def dry_run_text(ledger: Ledger, *, width: int) -> str:
+    """The commands that a dry run would have given, each to be pasted; empty for any other run."""
+    lines = [line for note in ledger.notes for line in note.lines] if ledger.settings.dry_run else []
+    shown = [part for line in dict.fromkeys(lines) for part in ("", *paste_lines(line, width=width))]
+    return "\n".join(["what would be done:", *shown]) if shown else ""
 
 
 def with_lines(text: str, lines: Iterable[str]) -> Md:
