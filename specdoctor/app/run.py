@@ -43,12 +43,20 @@ class Run:
     scene: Scene | None = None
     back_unrecorded: bool = False
     """The server was put back when nothing could be written down any more."""
+    unstored: list[ev.Event] = field(default_factory=list)
+    """What happened and could not be stored: it goes before what is stored next, so that no event lacks its start."""
 
     def emit(self, event: ev.Event) -> None:
-        """Stamp, check against the ledger's rules, keep, show. What breaks a rule is neither kept nor shown."""
+        """Stamp, check against the ledger's rules, keep, show. What breaks a rule is neither kept nor shown.
+
+        Raises StoreError where it cannot be kept; it is then kept with the next event that can.
+        """
         stamped = event.model_copy(update={"at": self.clock.now()})
         self.ledger.apply(stamped)
-        self.store.append(self.id, stamped)
+        self.unstored.append(stamped)
+        while self.unstored:
+            self.store.append(self.id, self.unstored[0])
+            del self.unstored[0]
         self.onlooker.event(stamped, self.ledger)
 
     def record(

@@ -43,7 +43,7 @@ class SqliteStore:
     and what to do when the file is damaged, locked by another process for longer than `busy_timeout_s`, or unwritable.
     """
 
-    def __init__(self, path: Path, *, redactor: Redactor | None = None, busy_timeout_s: float = 5.0) -> None:
+    def __init__(self, path: Path, *, redactor: Redactor | None = None, busy_timeout_s: float = 30.0) -> None:
         self.path = path
         self.redactor = redactor or Redactor()
         self._guard = RLock()

@@ -157,6 +157,8 @@ def test_which_file_is_run(argv: list[str], path: str | None) -> None:
     ("argv", "program", "language"),
     [
         (["/usr/bin/perl", "keep.pl"], "perl", "perl"),
+        (["make", "-f", "Mk"], "make", "make"),
+        (["xargs", "-n1", "sh"], "xargs", "xargs"),
         (["keeps the server"], "ruby3.1", "ruby"),
         (["node", "keep.js"], "node", "node"),
         (["php8.2", "keep.php"], "php8.2", "php"),

@@ -19,7 +19,7 @@ SCRIPT_BYTES = 1 << 17
 ENGINE_WORDS = re.compile("|".join("(?:%s)" % pattern for name, pattern in ENGINES if name != "beside"), re.I)
 UNREAD_LANGUAGES = re.compile(
     r"(perl|ruby|jruby|node|nodejs|deno|bun|lua|luajit|php|tclsh|wish|expect|Rscript|julia|pwsh|groovy|guile|gawk|mawk|awk"
-    r"|fish|csh|tcsh|elvish|xonsh)[\d.]*$"
+    r"|make|gmake|xargs|watch|entr|fish|csh|tcsh|elvish|xonsh)[\d.]*$"
 )
 OTHER_SHELLS = frozenset("fish csh tcsh elvish xonsh".split())
 OTHER_LOOP = re.compile(r"\b(?:while|until|for|foreach|repeat|loop|function|exec)\b")
