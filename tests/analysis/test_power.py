@@ -28,6 +28,11 @@ def test_number_and_visible_effect_are_inverse() -> None:
         assert needed(design, seen * 1.0001) == n
 
 
+def test_a_strong_effect_is_found_always() -> None:
+    assert power_of(Design(cv=0.01), 0.3, 6) == pytest.approx(1.0)
+    assert power_of(Design(cv=0.001, pairs=True), -0.3, 11) == pytest.approx(1.0)
+
+
 def test_no_effect_is_found_as_often_as_the_level_allows() -> None:
     assert power_of(Design(cv=0.02), 0.0, 10) == pytest.approx(0.05, abs=1e-9)
 

@@ -109,6 +109,7 @@ def test_the_long_cycle_stays_open_with_rivals_and_their_tests(document: RunDocu
     assert all(c.decides for c in rivals.values())
 
 
+@pytest.mark.slow
 def test_a_real_regression_is_found_by_the_same_launches() -> None:
     """The other side of it: where the new commit is slower, the old one is what explains the loss."""
     world = World.from_yaml(WORLD)

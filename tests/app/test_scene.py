@@ -71,7 +71,7 @@ class Twice(SimulatedHost):
 
 
 def test_a_run_that_cannot_choose_says_how_to() -> None:
-    run = run_of(Twice(World.from_yaml("kimi-k2.5-eagle3"), seed=1))
+    run = run_of(Twice(World.from_yaml("graphs-off-by-flag"), seed=1))
     start(run, RunSettings())
     assert investigate(run, checkpoints=None) == EXIT_OUTSIDE
     assert run.ledger.ended is not None

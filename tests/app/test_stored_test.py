@@ -72,7 +72,7 @@ class Away(SimulatedHost):
         raise PermissionError(13, "no permission", path)
 
 
-@pytest.mark.parametrize("kind", [Broken, Away])
+@pytest.mark.parametrize("kind", [Broken, pytest.param(Away, marks=pytest.mark.slow)])
 def test_files_that_cannot_be_calculated_leave_the_question_open(kind: type[SimulatedHost]) -> None:
     host = kind(World.from_yaml("kimi-k2.5-eagle3"))
     assert stored_test(seen(host), host, before=None) is None

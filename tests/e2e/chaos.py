@@ -155,7 +155,7 @@ class Round:
         self.await_moment(command, MOMENTS[moment])
         time.sleep(delay_s)
         self.strike(command, blow, away_s)
-        self.end(command, blow, then, found)
+        self.end(command, blow, then, found, files)
         self.check(found, files)
         assert (files_of(self.practice), kept_things(self.practice, self.world)) == kept, self.story
 
@@ -174,7 +174,7 @@ class Round:
             time.sleep(away_s)
             self.link.mend()
 
-    def end(self, command: Command, blow: str, then: str, found: Server) -> None:
+    def end(self, command: Command, blow: str, then: str, found: Server, files: set[str]) -> None:
         """What the user does next; afterwards the run is over."""
         if blow == "cut":
             ended = command.end(within_s=3 * BACK_S)
@@ -188,7 +188,7 @@ class Round:
                 "investigate", "--resume", self.client.run_id, "--ssh-config", str(self.link.config)
             )
             self.tell(f"resumed to exit code {ended.code}: {ended.err[-600:]}")
-        eventually(lambda: self.at_rest() or self.put_back().code == 0, within_s=BACK_S)
+        eventually(lambda: self.at_rest(files) or self.put_back().code == 0, within_s=BACK_S)
 
     def tell_of_the_guard(self) -> None:
         """After a server was stopped and its run did not come to its end, the next `status` tells the story."""
@@ -207,9 +207,9 @@ class Round:
         same = now is not None and now.surroundings == found.surroundings
         return same and not our_processes(self.practice) and self.practice.healthy()
 
-    def at_rest(self) -> bool:
-        """Nothing to do, and nobody about to do it: a run killed a moment ago still passes for one at work."""
-        return not self.leases() and self.status().code == 0
+    def at_rest(self, files: set[str]) -> bool:
+        """Nothing is left to do. A run killed a moment ago still passes for one at work, and its files lie there."""
+        return not self.leases() and self.practice.files_at_home() == files and self.status().code == 0
 
     def leases(self) -> list[Path]:
         return [p for place in PLACES for p in Path(place).glob(f"specdoctor-port-{self.practice.server_port}-*")]

@@ -188,7 +188,8 @@ def check_put_back(practice: Practice, found: Server, files: set[str]) -> None:
     now = practice.running()
     assert now.surroundings == found.surroundings
     assert practice.healthy()
-    assert practice.files_at_home() == files
+    left = practice.files_at_home()
+    assert left == files, f"{sorted(left ^ files)}"
 
 
 def eventually(condition: Callable[[], bool], *, within_s: float) -> bool:
