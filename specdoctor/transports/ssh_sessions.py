@@ -96,7 +96,9 @@ class Sessions:
                 if now >= deadline:
                     raise TimeoutError
                 try:
-                    channel = self.transport.open_session(window_size=WINDOW_BYTES, timeout=min(deadline - now, OPEN_TIMEOUT_S))
+                    channel = self.transport.open_session(
+                        window_size=WINDOW_BYTES, timeout=min(deadline - now, OPEN_TIMEOUT_S)
+                    )
                 except ChannelException as error:
                     if self.drop_sftp():
                         continue
