@@ -16,7 +16,7 @@ from specdoctor.core.errors import LedgerError
 from specdoctor.core.model import DECIDED, Status
 from specdoctor.core.operations import Progress
 from specdoctor.core.ports import Answer, Batch
-from specdoctor.core.redact import redact
+from specdoctor.core.typed_secrets import redact_typed
 
 LOOK_S = 0.2
 """How long one look for a wish lasts where there is nothing else to do."""
@@ -97,7 +97,7 @@ def _granted(run: Run, request: wishes.Request) -> None:
 
 def _words(text: str) -> str:
     """What was typed, as it may stand in the record: one line without secrets."""
-    return redact(one_line(text))[: wishes.MOST_WORDS]
+    return redact_typed(one_line(text))[: wishes.MOST_WORDS]
 
 
 def _clean(wish: wishes.Wish) -> wishes.Wish:

@@ -79,17 +79,20 @@ def triaged(
     from specdoctor.readers.pieces import pieces_of
 
     pieces, behind = pieces_of(texts)
+    material = material_of(pieces, problems)
     found = triage(
         texts,
         engines=all_engines(),
         checks=all_checks(),
-        material=material_of(pieces, problems),
+        material=material,
         pieces=pieces,
         behind=behind,
         symptom=symptom,
         wholes=wholes,
     )
-    shown = without_secrets(found.model_dump(mode="json", by_alias=True), secrets_of(pieces))
+    secrets = secrets_of(pieces, ("\n".join(notes.lines) for notes in material.notes))
+    prose = {behind.get(notes.where, notes.where) for notes in material.notes}
+    shown = without_secrets(found.model_dump(mode="json", by_alias=True), secrets, prose=prose)
     return TriageDocument.model_validate(shown)
 
 

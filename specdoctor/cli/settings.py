@@ -10,8 +10,8 @@ from specdoctor.core.errors import UsageError
 from specdoctor.core.faults import unknown_word
 from specdoctor.core.input_file import is_there
 from specdoctor.core.model import Risk
-from specdoctor.core.redact import redact_typed
 from specdoctor.core.run_settings import RunSettings
+from specdoctor.core.typed_secrets import redact_typed
 
 _RECALL = 'write for example: --recall "baseline=89 spec=94" --recalled-at "before 25 Feb"'
 
@@ -21,7 +21,7 @@ def settings_of(target: Target, given: dict[str, Any]) -> RunSettings:
     wanted: dict[str, Any] = {
         "symptom": _typed(given.get("symptom")),
         "recall": _checked_recall(given),
-        "recalled_at": given.get("recalled_at"),
+        "recalled_at": _typed(given.get("recalled_at")),
         "allow": _tier(given),
         "dry_run": given.get("dry_run"),
         "planner": "playbook" if given.get("playbook") else given.get("planner"),

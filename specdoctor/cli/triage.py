@@ -42,7 +42,7 @@ def triage(
     from specdoctor.assembly.judging import triaged
     from specdoctor.cli.given_files import read_given
     from specdoctor.core.model import Verdict
-    from specdoctor.core.redact import redact_typed
+    from specdoctor.core.typed_secrets import redact_typed
     from specdoctor.render.triage import triage_lines
 
     given = read_given(paths)

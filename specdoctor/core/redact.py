@@ -50,22 +50,6 @@ _KNOWN_SHAPE = re.compile(
     r"glpat-[A-Za-z0-9_-]{16,}|xox[abprs]-[A-Za-z0-9-]{10,}|AIza[A-Za-z0-9_-]{30,}|A(?:KI|SI)A[0-9A-Z]{16}|"
     r"eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,})\b"
 )
-_TYPED_NAME = (
-    r"(?:(?<!first )(?<!per )(?<!next )(?<!bonus )(?<!draft )(?<!each )(?<!every )(?<!last )(?<!output )token|"
-    r"(?:api|access|secret|ssh|my)?[-_ ]?key|pass(?:word|phrase|wd)?|pwd|auth|sig(?:nature)?|secret|credentials?)"
-)
-_TYPED = re.compile(
-    rf"((?<![A-Za-z]){_TYPED_NAME}\s*[=:]\s*[\"']?)"
-    r"(?!(?:slow\w*|fast\w*|the|it|we|is|no|not|an?|with|without|very|too|only|about|that|when|if)\b)"
-    r"(?=[^\s\"',;]*[A-Za-z]|[^\s\"',;]{8})([^\s\"',;]+)",
-    re.IGNORECASE,
-)
-"""In a sentence that somebody types whatever follows such a name may be a secret; figures are left."""
-_SECRET_KEY = re.compile(
-    r"(?<![A-Za-z0-9/+=_.-])(?=[A-Za-z0-9/+]*[a-z])(?=[A-Za-z0-9/+]*[A-Z])(?=[A-Za-z0-9/+]*\d)[A-Za-z0-9/+]{40}"
-    r"(?![A-Za-z0-9/+=_.-])"
-)
-"""Forty letters of base64 that stand alone, as the secret half of an AWS key."""
 _SEPARATOR = re.compile(r"[\s=:]")
 _SHORTEST = 12
 """Each shape above has a separator in it, or as many letters as this."""
@@ -117,11 +101,6 @@ def redact(text: str, *, known: Iterable[str] = ()) -> str:
     if assigned:
         text = _PROSE.sub(rf"\1{MASK}", text)
     return _KNOWN_SHAPE.sub(MASK, text)
-
-
-def redact_typed(text: str) -> str:
-    """A sentence that a person typed, without what may be a secret in it. Idempotent."""
-    return _SECRET_KEY.sub(MASK, _TYPED.sub(rf"\1{MASK}", redact(text)))
 
 
 def redact_known(text: str, known: Iterable[str]) -> str:

@@ -22,6 +22,7 @@ from specdoctor.core.model import Status
 from specdoctor.core.moves import Move
 from specdoctor.core.ports import Briefing
 from specdoctor.core.redact import redact, secret_name, secrets_in_argv
+from specdoctor.core.typed_secrets import redact_typed
 from specdoctor.knowledge.table import CAUSES
 from specdoctor.planners.choosing import ranked
 from specdoctor.planners.experiments import pending_experiments
@@ -64,7 +65,7 @@ def briefs(briefing: Briefing, rules: Sequence[Move]) -> str:
     ledger = briefing.ledger
     hidden = _secrets(briefing)
     rows: list[tuple[str, JsonValue]] = [
-        ("symptom", ledger.settings.symptom or "none given"),
+        ("symptom", redact_typed(ledger.settings.symptom) or "none given"),
         ("server", _server(briefing)),
         *_findings(ledger),
         *(("measured", _measured(m, ledger.settings.concurrency)) for m in ledger.measurements[-MOST_OF_A_KIND:]),

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
+from specdoctor.app.attending import attend
 from specdoctor.app.investigation import investigate, resume, start
 from specdoctor.app.run import Run
 from specdoctor.core import events as ev
@@ -80,6 +81,29 @@ def measured(ledger: Ledger) -> bool:
 
 def any_time(ledger: Ledger) -> bool:
     return True
+
+
+TYPED = "we call it with key=abcd1234efgh or --api-key sk-foo, bearer xyz7; token 5 is slow, 57 tok/s"
+
+
+def test_no_event_keeps_a_secret_that_somebody_types() -> None:
+    claim = wishes.ClaimWish(text=TYPED, cause="WIRE-1")
+    requests = [
+        wishes.Note(text=TYPED),
+        wishes.Told(text=TYPED),
+        wishes.Asked(text=TYPED, wish=claim),
+        wishes.Asked(text=f"/add {TYPED}", wish=claim),
+    ]
+    desk = Script([(any_time, request) for request in requests])
+    run = run_of(SimulatedHost(World.from_yaml(WORLD)))
+    run.desk, desk.run = desk, run
+    start(run, settings_for(World.from_yaml(WORLD)), by="ann@desk")
+    attend(run)
+    typed = [event.model_dump_json() for event in kept(run) if getattr(event, "by", "") == "ann@desk"][1:]
+    assert len(typed) == len(requests)
+    for event in typed:
+        assert not any(secret in event for secret in ("abcd1234efgh", "sk-foo", "xyz7"))
+        assert "token 5 is slow, 57 tok/s" in event
 
 
 @pytest.mark.slow

@@ -19,3 +19,13 @@ def test_secrets_of_notes_commands_and_logs() -> None:
     assert quotes
     for quote in quotes:
         assert quote.quote in texts[quote.source].split("\n")[quote.line - 1]
+
+
+def test_what_prose_names_in_passing_is_no_more_said_than_what_it_assigns() -> None:
+    notes = "57 tok/s with the password hunter2x, bearer xyz7 and 90 tok/s without; accept length 1.6\n"
+    log = "[2026-01-01 00:00:00] ValueError: cannot use hunter2x here\n"
+    found = triaged({"notes.md": notes, "server.log": log}, symptom="")
+    assert any(told.value == 57 for told in found.told)
+    said = found.model_dump_json()
+    assert "hunter2x" not in said
+    assert "xyz7" not in said

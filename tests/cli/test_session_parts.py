@@ -59,10 +59,11 @@ def test_news_are_few_and_fit() -> None:
 def test_what_was_typed_is_kept_for_its_owner_without_secrets(tmp_path: Path) -> None:
     path = tmp_path / "typed"
     history = KeptHistory(path)
-    for line in ("/why H1", "the key is --api-key abc123def", "two\nlines"):
+    for line in ("/why H1", "the key is --api-key abc123def", "/note password hunter2x", "two\nlines"):
         history.append_string(line)
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     assert "abc123def" not in path.read_text()
+    assert "hunter2x" not in path.read_text()
     assert list(KeptHistory(path).load_history_strings())[-1] == "/why H1"
     assert list(KeptHistory(tmp_path / "none").load_history_strings()) == []
     KeptHistory(tmp_path / "no" / "folder").store_string("x")

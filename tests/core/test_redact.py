@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
-import time
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from specdoctor.core import redact as module
-from specdoctor.core.redact import MASK, redact, redact_argv, redact_typed, secrets_in_argv
+from specdoctor.core.redact import MASK, redact, redact_argv, secrets_in_argv
 
 
 @pytest.mark.parametrize(
@@ -61,46 +60,6 @@ def test_ordinary_arguments_are_kept(text: str) -> None:
 def test_signed_addresses_headers_and_keys_are_masked(text: str) -> None:
     assert "hunter2secret" not in redact(text)
     assert redact(redact(text)) == redact(text)
-
-
-SAMPLES = {
-    "key=SECRET": "SECRET",
-    "57 tok/s, token: xyz": "xyz",
-    "Authorization=Basic c2VjcmV0": "c2VjcmV0",
-    "see https://h/log?sig=abc%2Fd": "abc%2Fd",
-    "our api key: h2-x": "h2-x",
-    "password=12345678 and slow": "12345678",
-    "AKIA1234567890ABCDEF is ours": "AKIA1234567890ABCDEF",
-    "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY slow": "wJalrXUtnFEMI",
-    "eyJhbGciOiJIUzI1.eyJzdWIiOiIxMjM0.SflKxwRJSMeKKF2": "SflKxwRJSMeKKF2",
-}
-
-
-@pytest.mark.parametrize(("text", "secret"), SAMPLES.items())
-def test_what_a_person_types_keeps_no_secret(text: str, secret: str) -> None:
-    once = redact_typed(text)
-    assert secret not in once
-    assert redact_typed(once) == once
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "57 tok/s with EAGLE-3, 90 tok/s without; accept length 2.0, time to first token: 3 s",
-        "slower per token: 12 ms against 8 ms, num_draft_tokens=4, max_new_tokens: 512",
-        "Is it right that --speculative-num-steps 5 gives topk=1? The first token: slow.",
-        "the token: slow; our key: the accept length",
-    ],
-)
-def test_what_a_person_says_of_speed_is_kept(text: str) -> None:
-    assert redact_typed(text) == text
-
-
-def test_typed_text_is_read_in_linear_time() -> None:
-    begun = time.process_time()
-    for piece in ("a-key", " token", "/", "authorization:", "--api-key", "api_key", "api-key-", "https://", "x.", "'"):
-        redact_typed(piece * (50_000 // len(piece)))
-    assert time.process_time() - begun < 3
 
 
 @given(st.text(st.sampled_from("abkeyAKIsGhpf_-.'\"{}/@&?0"), max_size=module._SHORTEST - 1))

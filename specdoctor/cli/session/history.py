@@ -10,7 +10,7 @@ from pathlib import Path
 from prompt_toolkit.history import History
 
 from specdoctor.core.clean import one_line
-from specdoctor.core.redact import redact
+from specdoctor.core.typed_secrets import redact_typed
 
 MOST = 500
 
@@ -32,4 +32,4 @@ class KeptHistory(History):
         with suppress(OSError):
             flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND
             with os.fdopen(os.open(self._path, flags, 0o600), "w", encoding="utf-8") as file:
-                file.write(redact(one_line(string)) + "\n")
+                file.write(redact_typed(one_line(string)) + "\n")
