@@ -19,6 +19,7 @@ from specdoctor.app.wide import wide_figures, wide_plan
 from specdoctor.core import events as ev
 from specdoctor.core.errors import UsageError
 from specdoctor.core.facts import Facts
+from specdoctor.core.input_file import is_there
 from specdoctor.core.measurement import BenchPlan, BenchRecord, Measurement, PromptSet, on_prompts
 from specdoctor.core.moves import Bench
 from specdoctor.core.server import DecodeWindow
@@ -88,7 +89,7 @@ def _plan(run: Run, action: str, move: Bench) -> BenchPlan:
     assert run.scene is not None
     settings, view = run.ledger.settings, run.scene.view
     chosen = settings.prompt_file or "mixed"
-    prompts = from_file(Path(chosen)) if settings.prompt_file and Path(chosen).exists() else built_in(chosen)
+    prompts = from_file(Path(chosen)) if settings.prompt_file and is_there(chosen) else built_in(chosen)
     if move.prompts:
         prompts = _other_prompts(run.scene.facts, move.prompts)
     requests = max(settings.requests, 2 * move.concurrency if move.concurrency > 1 else settings.requests)

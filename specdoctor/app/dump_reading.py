@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from specdoctor.app.local_weights import mapped
 from specdoctor.core.errors import CheckpointError
-from specdoctor.core.input_file import open_input
+from specdoctor.core.input_file import is_file, is_folder, is_there, open_input
 from specdoctor.drafter.safetensors import PREFIX_BYTES, header_length, parse_header
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ def read_dumps(path: Path, *, names: Sequence[str], most: int = MOST_FILES) -> t
     from specdoctor.drafter.dumps.dump import LAYOUTS, Stored
     from specdoctor.drafter.dumps.table import SUFFIXES, read_dump
 
-    if path.is_dir():
+    if is_folder(path):
         files = sorted((p for p in path.rglob("*") if p.suffix in SUFFIXES and p.is_file()), key=_natural)[:most]
         if not files:
             raise CheckpointError(f"{path}: there are no stored states in it", next_step=LAYOUTS)
@@ -40,9 +40,9 @@ def _natural(path: Path) -> tuple[int, str]:
 
 
 def _arrays(path: Path) -> dict[str, Any]:
-    if not path.exists():
+    if not is_there(path):
         raise CheckpointError(f"{path}: there is no such file", next_step="name the stored states, or their folder")
-    if not path.is_file():
+    if not is_file(path):
         raise CheckpointError(f"{path}: not a regular file: not read", next_step="name the stored states")
     if path.suffix == ".safetensors":
         return _safetensors(path)

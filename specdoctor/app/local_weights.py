@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from specdoctor.app.checkpoint_reading import read_drafter
 from specdoctor.app.model_files import ModelFiles
 from specdoctor.core.errors import CheckpointError
-from specdoctor.core.input_file import open_input
+from specdoctor.core.input_file import is_file, open_input
 from specdoctor.drafter.checkpoint import Checkpoint
 from specdoctor.drafter.gguf import FIRST_BYTES, NeedMore, parse_gguf
 from specdoctor.drafter.safetensors import PREFIX_BYTES
@@ -60,7 +60,7 @@ def weights_of(checkpoint: Checkpoint, *, wanted: Wanted = lambda name: True) ->
 def _file(checkpoint: Checkpoint, place: str) -> Path:
     """Where a file of a checkpoint lies, which may be that file itself."""
     path = Path(checkpoint.path)
-    return path if path.is_file() else path / Path(place).name
+    return path if is_file(path) else path / Path(place).name
 
 
 def _data_at(raw: memoryview, place: str, *, gguf: bool) -> int:

@@ -11,7 +11,7 @@ from specdoctor.cli import options as opt
 from specdoctor.cli.output import print_json, print_text, width
 from specdoctor.cli.review import history_of
 from specdoctor.core.errors import EXIT_INCONCLUSIVE, EXIT_OK, UsageError
-from specdoctor.core.input_file import is_there, read_input
+from specdoctor.core.input_file import is_folder, is_there, read_input
 
 if TYPE_CHECKING:
     from specdoctor.analysis.attribution import Arm
@@ -58,7 +58,7 @@ def _side(word: str) -> Arm:
     from specdoctor.core.ledger import fold
 
     path = Path(word)
-    if is_there(path) and not path.is_dir() and path.name != "events.jsonl":
+    if is_there(path) and not is_folder(path) and path.name != "events.jsonl":
         try:
             return arm_of_file(read_input(path, limit=LARGEST_BYTES).decode("utf-8", errors="replace"), path.name)
         except OSError as failure:

@@ -16,7 +16,7 @@ from specdoctor.cli.archives import SUFFIXES, UNREADABLE, TooMuch, members_of
 from specdoctor.cli.output import say
 from specdoctor.cli.text_files import LARGEST_BYTES, GivenText, NotText, chunks_of, read_text, text_of
 from specdoctor.core.errors import UsageError
-from specdoctor.core.input_file import SILENCE_S, is_there, kind_refused
+from specdoctor.core.input_file import SILENCE_S, is_folder, is_there, kind_refused
 from specdoctor.core.server import WholeLog
 
 STDIN = "-"
@@ -119,7 +119,7 @@ def _base_of(paths: list[Path]) -> Path:
     for path in paths:
         if not is_there(path):
             raise UsageError(f"there is no {path}", next_step="give a server log, or a folder that holds one")
-    folders = [path if path.is_dir() else path.parent for path in paths]
+    folders = [path if is_folder(path) else path.parent for path in paths]
     return folders[0] if folders and all(folder == folders[0] for folder in folders) else Path.cwd()
 
 
@@ -129,7 +129,7 @@ def _name(path: Path, base: Path) -> str:
 
 def _below(path: Path, base: Path, given: Given) -> Iterator[Path]:
     """A file itself, or the files of a folder; what of it is no file, or a link that leads out of it, is a problem."""
-    if not path.is_dir():
+    if not is_folder(path):
         yield path
         return
     whole = path.resolve()

@@ -19,6 +19,7 @@ from specdoctor.cli import options as opt
 from specdoctor.cli.failures import Listed
 from specdoctor.cli.output import print_json, print_text, say, width
 from specdoctor.core.errors import UsageError
+from specdoctor.core.input_file import whole_path
 
 if TYPE_CHECKING:
     from specdoctor.lab.boot import Booted
@@ -159,7 +160,7 @@ def practice_host(
 
     say(f"practice host {world.host.name}: {world.title or world.name}")
     try:
-        place = state_dir or Path(tempfile.mkdtemp(prefix="specdoctor-lab-"))
+        place = whole_path(state_dir) if state_dir else Path(tempfile.mkdtemp(prefix="specdoctor-lab-"))
         host = PracticeHost(world, state_dir=place, port=port, keep=keep).start()
     except OSError as error:
         raise UsageError(

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from specdoctor.core.errors import UsageError
+from specdoctor.core.input_file import expanded
 
 if TYPE_CHECKING:
     from specdoctor.app.model_files import ModelFiles
@@ -48,7 +49,7 @@ def place_of(text: str) -> Place:
 def _here(text: str) -> Place:
     if not text:
         raise UsageError("an empty name is no folder", next_step="give the folder that holds config.json")
-    path = str(Path(text).expanduser())
+    path = str(expanded(text))
     return Place(host=HERE, path=path if path.startswith(("/", ".")) else f"./{path}", label=text)
 
 

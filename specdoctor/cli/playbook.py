@@ -11,6 +11,7 @@ from specdoctor.cli import options as opt
 from specdoctor.cli.failures import Listed
 from specdoctor.cli.output import print_json, print_product, print_text, say
 from specdoctor.core.errors import UsageError
+from specdoctor.core.input_file import is_there, refuse_to_write
 
 app = typer.Typer(
     cls=Listed, no_args_is_help=True, help="Make a playbook from a run, look for faults in one, print its format."
@@ -44,12 +45,14 @@ def from_run(
     from specdoctor.planners.playbook_text import playbook_text
     from specdoctor.planners.playbook_writing import playbook_of
 
+    if output is not None:
+        refuse_to_write(output, option="--output")
     history, artefact = history_of(run)
     text = playbook_text(playbook_of(*recorded_run(history, artefact)))
     if output is None:
         print_product(text, end="")
         return
-    if output.exists() and not force:
+    if is_there(output) and not force:
         raise UsageError(f"{output} is there already", next_step="name another file, or write over it with --force")
     try:
         output.write_text(text, encoding="utf-8")

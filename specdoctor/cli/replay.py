@@ -11,6 +11,7 @@ from specdoctor.cli import completing
 from specdoctor.cli import options as opt
 from specdoctor.cli.output import print_json, print_text, say, width
 from specdoctor.core.errors import EXIT_INCONCLUSIVE, EXIT_MISMATCH, EXIT_OK, OutputError, UsageError
+from specdoctor.core.input_file import refuse_to_write, whole_path
 
 if TYPE_CHECKING:
     from specdoctor.core.ledger import Ledger
@@ -113,8 +114,8 @@ def replay(
 
     asking = _asking(planner, model, max_tokens, max_cost, targets)
     path = playbook_path(playbook)
-    if junit is not None and not junit.absolute().parent.is_dir():
-        raise UsageError(f"there is no folder {junit.absolute().parent}", next_step="make it, or name another file")
+    if junit is not None:
+        refuse_to_write(junit, option="--junit")
     values = values_of(assigned or [])
     book = playbook_at(path, values)
     tier = allow or book.allow
@@ -134,7 +135,7 @@ def replay(
         "via": via,
         "sudo": sudo or None,
         "interpreter": interpreter,
-        "playbook": str(path.resolve()),
+        "playbook": str(whole_path(path)),
         "playbook_values": values or None,
         "max_restarts": book.budgets.restarts,
         "max_minutes": book.budgets.minutes,

@@ -10,7 +10,7 @@ import typer
 from specdoctor.cli import options as opt
 from specdoctor.cli.output import print_json, print_text, say, width
 from specdoctor.core.errors import StoreError, UsageError
-from specdoctor.core.input_file import is_there
+from specdoctor.core.input_file import is_folder, is_link, is_there
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -68,14 +68,27 @@ def history_of(run: str) -> tuple[list[Event], Callable[[str], bytes]]:
     if is_there(path):
         from specdoctor.store.transcript import read_artefact, read_transcript
 
-        folder = path if path.is_dir() else path.parent
-        history = read_transcript(path)
+        folder = path if is_folder(path) else path.parent
+        try:
+            history = read_transcript(path)
+        except StoreError as failure:
+            if not isinstance(failure.__cause__, OSError):
+                raise
+            raise UsageError(
+                f"{run}: no transcript that can be read: {failure.message}",
+                next_step="give the folder of a transcript, or the id of a run (specdoctor runs lists them)",
+            ) from failure
         if not history or history[0].kind != "run.started":
             raise StoreError(
                 f"{run}: no transcript: it does not begin with the start of a run",
                 next_step="give the folder of a transcript, or the id of a run (specdoctor runs lists them)",
             )
         return history, lambda name: read_artefact(folder, name)
+    if "/" in run or is_link(path):
+        raise UsageError(
+            f"there is no transcript {run[:120]}{': this link leads nowhere' if is_link(path) else ''}",
+            next_step="give the folder of a transcript, or the id of a run (specdoctor runs lists them)",
+        )
     from specdoctor.assembly.stores import open_store
 
     store = open_store()

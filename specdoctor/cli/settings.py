@@ -8,7 +8,7 @@ from typing import Any
 from specdoctor.cli.targets import Target
 from specdoctor.core.errors import UsageError
 from specdoctor.core.faults import unknown_word
-from specdoctor.core.input_file import is_there
+from specdoctor.core.input_file import is_there, whole_path
 from specdoctor.core.model import Risk
 from specdoctor.core.run_settings import RunSettings
 from specdoctor.core.typed_secrets import redact_typed
@@ -101,11 +101,13 @@ def _typed(text: str | None) -> str | None:
 
 
 def _whole(path: Any) -> str | None:
-    """An absolute path, so that a run can be resumed from another folder; a shell's `<(command)` keeps its name."""
+    """An absolute path, so that a run can be resumed from another folder; a shell's `<(command)` keeps its name.
+
+    Raises UsageError for what leads to no file.
+    """
     if path is None:
         return None
-    given = Path(path).expanduser()
-    return str(given.absolute() if given.is_fifo() else given.resolve())
+    return str(whole_path(path))
 
 
 def checked_prompts(wanted: str | None) -> str | None:
@@ -116,7 +118,7 @@ def checked_prompts(wanted: str | None) -> str | None:
 
     if is_there(wanted):
         from_file(Path(wanted))
-        return str(Path(wanted).resolve())
+        return str(whole_path(wanted))
     built_in(wanted)
     return wanted
 

@@ -15,7 +15,7 @@ from specdoctor.cli.toml_places import TomlPlaces
 from specdoctor.core.endpoint import Endpoint
 from specdoctor.core.errors import UsageError
 from specdoctor.core.faults import Fault, explained, nearest, refusal
-from specdoctor.core.input_file import read_input
+from specdoctor.core.input_file import is_file, read_input, whole_path
 from specdoctor.core.install import OtherInstall
 from specdoctor.core.model import Frozen
 from specdoctor.core.reach import SshTransport
@@ -133,7 +133,7 @@ def _words(value: Any) -> Any:
 def default_file() -> Path | None:
     """specdoctor.toml here, else the one in the user's configuration folder, else None."""
     places = (Path(FILE_NAME), platformdirs.user_config_path("specdoctor") / FILE_NAME)
-    return next((path for path in places if path.is_file()), None)
+    return next((path for path in places if is_file(path)), None)
 
 
 def read_targets(path: Path) -> dict[str, Target]:
@@ -183,10 +183,10 @@ def _known_keys(loc: tuple[str, ...]) -> list[str]:
 def _placed(target: Target, name: str, folder: Path) -> Target:
     """The target with its name, and paths of this machine taken from where the file lies."""
     prompts, ssh_config = target.prompts, target.ssh_config
-    if prompts is not None and (folder / prompts).is_file():
-        prompts = str((folder / prompts).resolve())
+    if prompts is not None and is_file(folder / prompts):
+        prompts = str(whole_path(prompts, under=folder))
     if ssh_config is not None:
-        ssh_config = str((folder / Path(ssh_config).expanduser()).resolve())
+        ssh_config = str(whole_path(ssh_config, under=folder))
     return target.model_copy(update={"name": name, "prompts": prompts, "ssh_config": ssh_config})
 
 

@@ -6,6 +6,7 @@ silence. Whoever asks names the limit of size.
 
 from __future__ import annotations
 
+import errno
 import io
 import os
 import select
@@ -14,11 +15,14 @@ import time
 from pathlib import Path
 from typing import BinaryIO
 
+from specdoctor.core.errors import UsageError
+
 SILENCE_S = 30.0
 """So long may a pipe give nothing."""
 WHOLE_WAIT_S = 300.0
 """So long may a pipe take altogether."""
 _NULL = os.makedev(1, 3)
+_MOST_SHOWN = 120
 _KINDS = (
     (stat.S_ISDIR, "a folder, not a file"),
     (stat.S_ISSOCK, "a socket, not a file"),
@@ -132,3 +136,92 @@ def is_there(path: str | Path) -> bool:
         return Path(path).exists()
     except (OSError, ValueError):
         return False
+
+
+def is_folder(path: str | Path) -> bool:
+    """Whether a folder has this name; what can be no name, or leads nowhere, is none."""
+    try:
+        return Path(path).is_dir()
+    except (OSError, ValueError):
+        return False
+
+
+def is_file(path: str | Path) -> bool:
+    """Whether a regular file has this name; what can be no name, or leads nowhere, is none."""
+    try:
+        return Path(path).is_file()
+    except (OSError, ValueError):
+        return False
+
+
+def is_link(path: str | Path) -> bool:
+    """Whether a link has this name, wherever it leads; what can be no name is none."""
+    try:
+        return Path(path).is_symlink()
+    except (OSError, ValueError):
+        return False
+
+
+def whole_path(path: str | Path, *, under: Path | None = None) -> Path:
+    """The absolute path, `~` and links followed, taken from the folder `under`; a pipe keeps its name.
+
+    Raises UsageError for a link that leads back to itself, for what can be no name, and for `~` of nobody.
+    """
+    given = (under or Path()) / Path(path)
+    try:
+        given = (under or Path()) / Path(path).expanduser()
+        if given.is_symlink():
+            given.stat()
+        return given.absolute() if given.is_fifo() else given.resolve()
+    except FileNotFoundError:
+        return given.absolute()
+    except (OSError, RuntimeError, ValueError) as error:
+        raise UsageError(f"{_short(path)}: {why_no_path(error)}", next_step="name another file") from error
+
+
+def expanded(path: str | Path) -> Path:
+    """The path with `~` followed; one of nobody is left as it is, and leads nowhere."""
+    try:
+        return Path(path).expanduser()
+    except RuntimeError:
+        return Path(path)
+
+
+def why_no_path(error: Exception) -> str:
+    """Why a name leads to no file, as the end of a sentence."""
+    if isinstance(error, OSError) and error.errno == errno.ELOOP:
+        return "it is a link that leads back to itself"
+    if isinstance(error, OSError) and error.errno == errno.ENAMETOOLONG:
+        return "this is longer than a name may be"
+    if isinstance(error, RuntimeError):
+        return (
+            "nobody on this machine has that home" if "home" in str(error) else "it is a link that leads back to itself"
+        )
+    return (error.strerror or str(error)) if isinstance(error, OSError) else f"this can be no name ({error})"
+
+
+def refuse_to_write(path: Path, *, option: str) -> None:
+    """Before the work whose outcome goes there: what is no place for a file. Raises UsageError."""
+    next_step = "name a file that can be written"
+    try:
+        found = path.stat()
+    except FileNotFoundError:
+        if not is_folder(path.absolute().parent) or path.is_symlink():
+            what = (
+                "it is a link that leads nowhere"
+                if path.is_symlink()
+                else f"there is no folder {path.absolute().parent}"
+            )
+            raise UsageError(f"{option} {path}: {what}", next_step=f"make it, or {next_step}") from None
+    except (OSError, ValueError) as error:
+        raise UsageError(f"{option} {_short(path)}: {why_no_path(error)}", next_step=next_step) from error
+    else:
+        why = kind_refused(found.st_mode, found.st_rdev) or ("it is a pipe" if stat.S_ISFIFO(found.st_mode) else "")
+        if why:
+            raise UsageError(f"{option} {path}: {why}", next_step=next_step)
+
+
+def _short(path: str | Path) -> str:
+    """A name as it may stand in a message."""
+    text = str(path)
+    return text if len(text) <= _MOST_SHOWN else f"{text[: _MOST_SHOWN - 3]}..."

@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from specdoctor.core.errors import UsageError
 from specdoctor.core.faults import Fault, explained, nearest, refusal, unknown_word
-from specdoctor.core.input_file import is_there, read_input
+from specdoctor.core.input_file import is_there, read_input, whole_path
 from specdoctor.core.model import Frozen
 from specdoctor.core.yaml_places import Place, YamlFile, parse_yaml
 from specdoctor.planners.playbook_schema import (
@@ -76,13 +76,17 @@ class _Loader:
         books: dict[int, Playbook] = {}
         faults: list[Fault] = []
         refused: list[str] = []
-        chain = (*above, file.path.resolve())
+        chain = (*above, whole_path(file.path))
         for index, step in _items(file.data.get("steps") if isinstance(file.data, dict) else None):
             name = step.get("include") if isinstance(step, dict) else None
             if not isinstance(name, str):
                 continue
             place: Place = ("steps", index, "include")
-            other = (file.path.parent / name).resolve()
+            try:
+                other = whole_path(name, under=file.path.parent)
+            except UsageError as failure:
+                faults.append(_at(file, place, failure.message))
+                continue
             if other in chain or len(chain) > DEEPEST:
                 why = "includes itself" if other in chain else f"more than {DEEPEST} files deep"
                 faults.append(_at(file, place, f"{name}: {why}"))

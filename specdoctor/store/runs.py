@@ -19,6 +19,7 @@ from pydantic import ValidationError
 
 from specdoctor.core.errors import OutputError, SpecdoctorError, StoreError, UsageError
 from specdoctor.core.events import Event, RunStarted, event_from_json, event_to_json
+from specdoctor.core.input_file import expanded
 from specdoctor.store.lock import held, run_lock
 from specdoctor.store.redaction import Redactor
 from specdoctor.store.schema import open_database
@@ -33,7 +34,7 @@ _RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 def default_path() -> Path:
     """The file named by SPECDOCTOR_DB, else `runs.db` in the user's data directory."""
     named = os.environ.get(PATH_VARIABLE)
-    return Path(named).expanduser() if named else platformdirs.user_data_path("specdoctor") / "runs.db"
+    return expanded(named) if named else platformdirs.user_data_path("specdoctor") / "runs.db"
 
 
 class SqliteStore:

@@ -8,10 +8,10 @@ import pwd
 import re
 import socket
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Literal
 
 from specdoctor.core.errors import UsageError
+from specdoctor.core.input_file import expanded as home_followed
 from specdoctor.core.model import Frozen
 
 StrictMode = Literal["yes", "ask", "accept-new", "no"]
@@ -191,7 +191,7 @@ def _path(value: str, tokens: Mapping[str, str], environ: Mapping[str, str]) -> 
     expanded = _expand(with_environment, tokens)
     if expanded == "~" or expanded.startswith("~/"):
         return tokens["d"] + expanded[1:]
-    return str(Path(expanded).expanduser()) if expanded.startswith("~") else expanded
+    return str(home_followed(expanded)) if expanded.startswith("~") else expanded
 
 
 def _agent_socket(value: str, tokens: Mapping[str, str], environ: Mapping[str, str]) -> str | None:
