@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from specdoctor.app import attending, guarding
+from specdoctor.app import attending, guarding, started_anew
 from specdoctor.app.asked_answers import answer_figures, answer_plan
 from specdoctor.app.bench_flags import failures_text
 from specdoctor.app.control import compared, control_requests
@@ -48,6 +48,8 @@ def bench(run: Run, action: str, move: Bench) -> Outcome:
     )
     if run.ledger.changed and (record.stopped or not measurement.requests) and guarding.news(run) is not None:
         return "unknown", f"{launch.label}: cut off, nobody was in touch and the guard took over", ()
+    if record.stopped and not run.ledger.changed and started_anew.replaced(run):
+        return "unknown", f"{launch.label}: cut off, others started the server anew meanwhile", ()
     told: dict[str, object] = {
         "own_figures": _own_figures(run, record),
         "fingerprint": fingerprint_now(run, bench_workload(plan)),

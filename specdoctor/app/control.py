@@ -32,7 +32,7 @@ def control_move(run: Run) -> Bench | None:
     ledger = run.ledger
     before = ledger.measured("original")
     put_back = ledger.restored is not None and not ledger.changed
-    if before is None or not put_back or not ledger.granted(Risk.LOAD):
+    if before is None or not put_back or ledger.others is not None or not ledger.granted(Risk.LOAD):
         return None
     looks = _looks(ledger)
     differed = ledger.control is not None and ledger.control.equal is False

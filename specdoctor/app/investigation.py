@@ -9,7 +9,7 @@ from pydantic import TypeAdapter
 
 from specdoctor import __version__
 from specdoctor.analysis.symptom import read_symptom
-from specdoctor.app import attending, graph, guarding, returned, started_anew, steps, verdict, verdict_lines
+from specdoctor.app import attending, graph, guarding, others, returned, started_anew, steps, verdict, verdict_lines
 from specdoctor.app.actions import carry_out
 from specdoctor.app.by_hand import awaited
 from specdoctor.app.launching import restore_order
@@ -204,6 +204,7 @@ def _release(run: Run) -> None:
     if not touched or run.ledger.changed or run.ledger.released:
         return
     try:
+        others.take_note(run)
         removed = run.operations.release(run.id)
     except ConnectionLost:
         raise

@@ -112,6 +112,7 @@ def restore(run: Run, action: str) -> Outcome:
         f"; not equal: {unequal}" if unequal else ""
     )
     words += f" ({outcome.reason})" if outcome.reason and not outcome.proved else ""
+    words += f"; {outcome.other.words}" if outcome.other is not None else ""
     evidence = run.record(
         action=action,
         source="restore",
@@ -122,4 +123,4 @@ def restore(run: Run, action: str) -> Outcome:
     )
     started = outcome.status in ("restored", "failed", "timeout")
     run.emit(ev.ServerRestored(outcome=outcome.model_copy(update={"log": ""}), evidence=evidence, started=started))
-    return ("done" if outcome.proved else "failed"), words, (evidence,)
+    return ("done" if outcome.proved or outcome.left_to_others else "failed"), words, (evidence,)

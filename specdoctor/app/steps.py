@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 
-from specdoctor.app import attending, guarding, returned, verdict
+from specdoctor.app import attending, guarding, others, returned, started_anew, verdict
 from specdoctor.app.actions import carry_out
 from specdoctor.app.by_hand import lines_for
 from specdoctor.app.control import control_move
@@ -12,10 +13,10 @@ from specdoctor.app.judging import judge as decided_by
 from specdoctor.app.questions import batch_of, commands, without_remark
 from specdoctor.app.run import Run
 from specdoctor.core import events as ev
-from specdoctor.core.errors import ConnectionLost, TargetError
+from specdoctor.core.errors import ConnectionLost, ServerGone, TargetError
 from specdoctor.core.hypothesis import TodoStatus
 from specdoctor.core.model import DECIDED, Frozen, Risk, Status
-from specdoctor.core.moves import Bench, Finish, Move, Relaunch, Restore, Watch, risk_of
+from specdoctor.core.moves import Bench, Finish, Move, Relaunch, Restore, Snapshot, Watch, risk_of
 from specdoctor.core.person_events import MoveAnswered
 from specdoctor.core.policy import Refused, decide
 from specdoctor.core.ports import Answer, Batch
@@ -23,6 +24,10 @@ from specdoctor.core.ports import Answer, Batch
 TRAFFIC_FRESH_S = 60.0
 """How long a look at the traffic counts; load or a restart after that looks again."""
 LOOK_AGAIN_S = 2.0
+ENDED_BY_OTHERS = (
+    "the test launch is gone: it ended by itself, or others ended or restarted it; what was cut off counts for "
+    "nothing, and the original is put back"
+)
 
 STALLED_AFTER = 3
 """Rounds in which nothing at all happened before the run is ended; a planner in a circle must not run for ever."""
@@ -116,7 +121,13 @@ def _look_again(run: Run, move: Move) -> None:
     seen = [a.ended.at for a in ledger.actions.values() if a.started.what == "watch" and a.ended is not None]
     if not seen or run.clock.now() - max(seen) < TRAFFIC_FRESH_S or ledger.current_server is None:
         return
-    carry_out(run, Watch(seconds=min(ledger.settings.watch_s, LOOK_AGAIN_S), why="do others use it by now?"))
+    look = Watch(seconds=min(ledger.settings.watch_s, LOOK_AGAIN_S), why="do others use it by now?")
+    try:
+        carry_out(run, look)
+    except ServerGone:
+        if not _gone(run, look):
+            raise
+        carry_out(run, look)
 
 
 def _refuse(run: Run, move: Move, refused: Refused) -> None:
@@ -183,15 +194,46 @@ def _carried_out(run: Run, move: Move) -> bool:
         carry_out(run, move)
     except ConnectionLost:
         raise
-    except TargetError:
-        if not (run.ledger.changed and (guarding.take_note(run) or returned.take_note(run))):
+    except TargetError as error:
+        put_back = run.ledger.changed and (guarding.take_note(run) or returned.take_note(run))
+        if not (put_back or (isinstance(error, ServerGone) and _gone(run, move))):
             raise
+        return False
+    if _cut_off(run, move) and _gone(run, move):
         return False
     touched = risk_of(move) is Risk.RESTART or (run.ledger.changed and risk_of(move) > Risk.READ)
     if touched and guarding.take_note(run):
         return False
     last = next(reversed(run.ledger.actions.values())).ended if touched and run.ledger.changed else None
     return last is None or last.outcome == "done" or not returned.take_note(run)
+
+
+def _cut_off(run: Run, move: Move) -> bool:
+    """Whether a benchmark, or a launch, may have come to nothing for want of the process that was found."""
+    if run.ledger.changed:
+        return False
+    if isinstance(move, Bench):
+        last = next(reversed(run.ledger.actions.values())).ended
+        return last is not None and last.outcome == "unknown"
+    return isinstance(move, Relaunch) and run.ledger.relaunches[-1].outcome.status == "refused"
+
+
+def _gone(run: Run, move: Move) -> bool:
+    """Go on where others have restarted the server under the run's hands; False where nothing of the kind was done.
+
+    A test launch that they ended is given up, and the original put back.
+    """
+    if run.ledger.changed:
+        if not isinstance(move, Bench):
+            return False
+        run.emit(ev.NoteAdded(text=ENDED_BY_OTHERS, by="specdoctor"))
+        carry_out(run, Restore(why="the test launch is gone"))
+        return True
+    why = started_anew.in_the_middle(run)
+    if why:
+        run.emit(ev.NoteAdded(text=why, by="specdoctor"))
+        carry_out(run, Snapshot(why=why))
+    return bool(why)
 
 
 def _todo(run: Run, move: Move, status: TodoStatus) -> None:
@@ -224,4 +266,6 @@ def judge(run: Run) -> None:
 
 def report(run: Run) -> None:
     """Compute the verdict; it stands in the ledger like everything else."""
+    with suppress(TargetError):  # the host cannot be asked; the way out will say so
+        others.take_note(run)
     run.emit(verdict.reach(run))

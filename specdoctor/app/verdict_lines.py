@@ -6,9 +6,11 @@ from specdoctor.analysis.comparisons import Compared, comparisons
 from specdoctor.analysis.cycle import estimated_break_even, estimated_break_even_cycle
 from specdoctor.analysis.recall import RecalledFigure, recalled_figures
 from specdoctor.analysis.state_change import state_change
+from specdoctor.app import others
 from specdoctor.app.repair_tried import repair_tried
 from specdoctor.app.repaired import after_repair_line
 from specdoctor.app.run import Run
+from specdoctor.app.started_anew import times_said
 from specdoctor.core.conclusions import CauseNamed, Recommendation
 from specdoctor.core.ledger import Ledger, left_to_do
 from specdoctor.core.measurement import Measurement
@@ -321,7 +323,7 @@ def _state(run: Run) -> str:
         undo = next((r.back for r in reversed(ledger.refusals) if r.change and r.change.key == made.key), "")
         return f"runs with {made.label}, started by hand; the original comes back with: {undo}"
     if ledger.restored is None:
-        return "nothing was changed"
+        return "; ".join(["nothing was changed", *times_said(ledger)[-1:]])
     control = ledger.control
     if ledger.changed or control is None:
         return _by_parts(ledger)
@@ -345,6 +347,9 @@ def how_it_is(ledger: Ledger) -> str:
 def _by_parts(ledger: Ledger) -> str:
     if ledger.changed:
         return how_it_is(ledger)
+    shared = others.how_it_is(ledger)
+    if shared:
+        return shared
     words = {"guard": ", put back by its guard", "hand": ", put back by hand"}
     by = words.get(ledger.restores[-1].by, "") if ledger.restores else ""
     return f"as it was{by} ({len(ledger.restores[-1].outcome.equal)} parts compared, all equal; healthy)"

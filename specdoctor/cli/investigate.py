@@ -339,9 +339,11 @@ def point_at(store: MirroredStore, ledger: Ledger) -> None:
         allow = f"specdoctor investigate --resume {ledger.run} --allow {waiting[-1].risk.word}"
         say(f"\n{waiting[-1].text}\n\nnobody could be asked; to allow it:  {allow}")
     if ledger.restored is False:
+        from specdoctor.app.others import how_it_is as how_beside_others
         from specdoctor.app.verdict_lines import how_it_is
 
-        say(f"the server is {clean(how_it_is(ledger))}" if ledger.changed else "the server is NOT as it was found")
+        words = how_it_is(ledger) if ledger.changed else how_beside_others(ledger) or "NOT as it was found"
+        say(f"the server is {clean(words)}")
     for left in left_to_do(ledger)[:1]:
         label = left.change.label if left.change else ""
         say(f"\nto test by hand ({label}), run on the host:\n\n{clean(left.start)}")

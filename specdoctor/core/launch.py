@@ -187,8 +187,19 @@ class LaunchOrder(Frozen):
     expected_start_s: float | None = None
 
 
+class OtherStart(Frozen):
+    """Somebody else who starts the server while a run restarts it, or has taken its port.
+
+    `same`: a process with the original's words, else a stranger on its port. `words` name it.
+    """
+
+    words: str
+    same: bool
+    pid: int | None = None
+
+
 LaunchStatus = Literal["ready", "failed", "timeout", "refused", "undone"]
-"""`undone`: the guard took over before the launch came to its end."""
+"""`undone`: before the launch came to its end the guard took over, or somebody else started the server (`other`)."""
 
 
 class LaunchOutcome(Frozen):
@@ -205,6 +216,7 @@ class LaunchOutcome(Frozen):
     log: str = ""
     reason: str = ""
     phases: dict[str, float] = Field(default_factory=dict)
+    other: OtherStart | None = None
 
 
 class RestoreOrder(Frozen):
@@ -236,10 +248,16 @@ class RestoreOutcome(Frozen):
     downtime_s: float = 0.0
     log: str = ""
     reason: str = ""
+    other: OtherStart | None = None
 
     @property
     def proved(self) -> bool:
         return self.status in ("restored", "nothing-to-do") and all(self.equal.values())
+
+    @property
+    def left_to_others(self) -> bool:
+        """Whether the server that runs is one that somebody else has started with the original's words."""
+        return self.status == "nothing-to-do" and self.other is not None and self.other.same
 
 
 GuardPhase = Literal["watching", "acting", "restored", "nothing-to-do", "left-alone", "failed"]
@@ -281,3 +299,4 @@ class HostState(Frozen):
     actions: dict[str, str] = Field(default_factory=dict)
     detail: dict[str, JsonValue] = Field(default_factory=dict)
     guard: GuardStory | None = None
+    other: OtherStart | None = None

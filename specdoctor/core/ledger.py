@@ -218,8 +218,9 @@ class Ledger(LedgerView):
         self.restores.append(event)
         if event.acted_at is not None:
             self.guard_acted_at = event.acted_at
-        self.changed = not event.outcome.proved
-        self.current_launch = ORIGINAL if event.outcome.proved else None
+        back = event.outcome.proved or event.outcome.left_to_others
+        self.changed = not back
+        self.current_launch = ORIGINAL if back else None
         self.current_server = event.outcome.server
 
     def _end(self, event: ev.ActionEnded) -> None:

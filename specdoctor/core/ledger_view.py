@@ -6,7 +6,7 @@ from specdoctor.core import events as ev
 from specdoctor.core import person_events as pe
 from specdoctor.core.errors import LedgerError
 from specdoctor.core.hypothesis import Claim, Hypothesis, Observation
-from specdoctor.core.launch import ORIGINAL, LaunchChange
+from specdoctor.core.launch import ORIGINAL, LaunchChange, OtherStart
 from specdoctor.core.measurement import Measurement
 from specdoctor.core.model import Risk
 from specdoctor.core.run_settings import RunSettings
@@ -110,8 +110,20 @@ class LedgerView:
         return sum(r.outcome.downtime_s for r in self.relaunches) + sum(r.outcome.downtime_s for r in self.restores)
 
     @property
+    def others(self) -> OtherStart | None:
+        """Who else started the server while this run restarted it, or took its port; the newest who did the former."""
+        told = [r.outcome.other for r in self.relaunches] + [r.outcome.other for r in self.restores]
+        seen = [other for other in told if other is not None]
+        return max(reversed(seen), key=lambda other: other.same, default=None)
+
+    @property
     def restored(self) -> bool | None:
-        """None: nothing was ever changed. True: the original is back, proved equal, and not seen to be slower."""
+        """None: nothing was ever changed. True: the original is back, proved equal, and not seen to be slower.
+
+        Where somebody else starts it too, nobody can tell what will run.
+        """
+        if self.others is not None and self.others.same:
+            return False
         if not self.changed and all(r.outcome.status == "refused" for r in self.relaunches):
             return None
         return not self.changed and (self.control is None or self.control.equal is not False)
@@ -120,7 +132,8 @@ class LedgerView:
     def restore_failed(self) -> bool:
         """Whether our last try to put the original back did not succeed; a resumed run may try again."""
         tried = self.restores[self._restores_before :]
-        return bool(tried) and not tried[-1].outcome.proved and tried[-1].by != "guard"
+        back = bool(tried) and (tried[-1].outcome.proved or tried[-1].outcome.left_to_others)
+        return bool(tried) and not back and tried[-1].by != "guard"
 
     @property
     def reading_tried(self) -> bool:
@@ -166,6 +179,13 @@ class LedgerView:
         unmade = ("refused", "undone")
         tried = [r for r in self.relaunches if r.change.key == change.key and r.outcome.status not in unmade]
         return bool(tried) and (tried[-1].outcome.status != "ready" or self.measured(change.key) is not None)
+
+    def cut_off(self, change: LaunchChange) -> int:
+        """How often this launch was up and is not any more, without a measurement, since the run was last taken up."""
+        made = [r for r in self.relaunches[self._relaunches_before :] if r.change.key == change.key]
+        running = self.current_launch is not None and self.current_launch.key == change.key
+        up = sum(r.outcome.status == "ready" for r in made) - running
+        return 0 if self.measured(change.key) is not None else up
 
     def refused_starts(self, change: LaunchChange) -> list[ev.ServerRelaunched]:
         """The host's refusals to make this launch, one after the other up to now, since the run was last taken up."""

@@ -30,6 +30,8 @@ class Accepted(Frozen):
 
 
 OWN_LOAD_STEP = "wait for its end, or end it with: specdoctor restore TARGET --run RUN"
+OTHERS_STEP = "find out who does that and end it, or have it leave the server alone; then begin a new run"
+MOST_CUT_OFF = 2
 MOST_REFUSED_STARTS = 2
 """Once more than once: what stands in the way of a start may go by itself, as another run that just ends does."""
 
@@ -86,11 +88,15 @@ def _relaunch(move: Relaunch, ledger: Ledger, situation: Situation) -> Refused |
     if keeper is None or not keeper.restartable:
         why = keeper.reason if keeper else "nothing is known about who keeps this server"
         return Refused(why=f"refused to restart: {why}", next_step=keeper.by_hand if keeper else "", by_hand=True)
+    if ledger.others is not None:
+        return Refused(why=f"nothing is restarted any more: {ledger.others.words}", next_step=OTHERS_STEP)
     if ledger.settled(move.change):
         return Refused(why=f"this launch was already tried ({move.change.label})")
     refused = ledger.refused_starts(move.change)
     if len(refused) >= MOST_REFUSED_STARTS:
         return Refused(why=f"the host refused {len(refused)} times to make this launch: {refused[-1].outcome.reason}")
+    if ledger.cut_off(move.change) >= MOST_CUT_OFF:
+        return Refused(why=f"this launch was ended {MOST_CUT_OFF} times before it was measured ({move.change.label})")
     if ledger.current_launch is not None and ledger.current_launch.key == move.change.key:
         return Refused(why=f"this launch is the one that runs now ({move.change.label})")
     tested = [ledger.hypotheses.get(h) for h in move.hypotheses]

@@ -19,7 +19,7 @@ def budget_to_go_on(ledger: Ledger) -> int:
 def resume_line(ledger: Ledger) -> str:
     """The command that goes on with a run. It raises the budget only where a launch that was cut off needs that."""
     command = f"specdoctor investigate --resume {ledger.run}"
-    if not _cut_off(ledger) or ledger.settings.max_restarts - _used(ledger) >= 2:
+    if ledger.others is not None or not _cut_off(ledger) or ledger.settings.max_restarts - _used(ledger) >= 2:
         return command
     return f"{command} --max-restarts {budget_to_go_on(ledger)}"
 

@@ -11,7 +11,7 @@ from pydantic import BaseModel, JsonValue, ValidationError
 from specdoctor.core.errors import TargetError
 from specdoctor.core.facts import Facts
 from specdoctor.core.host import Host
-from specdoctor.core.launch import HostState, LaunchOrder, LaunchOutcome, RestoreOrder, RestoreOutcome
+from specdoctor.core.launch import HostState, LaunchOrder, LaunchOutcome, OtherStart, RestoreOrder, RestoreOutcome
 from specdoctor.core.measurement import BenchPlan, BenchRecord, WatchRecord
 from specdoctor.core.operations import Clock, OnProgress, SnapshotRequest
 from specdoctor.core.server import ServerRef
@@ -125,7 +125,11 @@ class RemoteOperations:
         except Refused as refusal:
             if waiting.state and refusal.kind == "unknown-action":
                 return LaunchOutcome(action=order.action, status="undone", server=None, reason=REMOVED)
-            return LaunchOutcome(action=order.action, status="refused", server=None, reason=refusal.message)
+            others = refusal.kind == "other-start"
+            other = OtherStart(words=refusal.message, same=True) if others else None
+            return LaunchOutcome(
+                action=order.action, status="refused", server=None, reason=refusal.message, other=other
+            )
         document: Document = {
             "action": order.action,
             **outcome,

@@ -19,6 +19,7 @@ from specdoctor.remote.parts.jobs import stop_jobs
 from specdoctor.remote.parts.launch_line import changed_argv
 from specdoctor.remote.parts.lease import refuse_if_held, remove_shared_lease
 from specdoctor.remote.parts.orders import finished, give_to_worker, start_restoring, take_port
+from specdoctor.remote.parts.other_start import look_out, other_seen, told_other
 from specdoctor.remote.parts.records import keep_room, read_json, write_json
 from specdoctor.remote.parts.redaction import mask_all, mask_argv
 from specdoctor.remote.parts.run_dir import (
@@ -70,6 +71,9 @@ def begin(order: Dict[str, Any]) -> Dict[str, Any]:
         obstructed = driver.obstacles(record)
         if obstructed:
             raise Refusal("no-way-back", "the server could not be put back: " + "; ".join(obstructed))
+    seen = other_seen(folder) if folder else None
+    if seen:
+        raise Refusal("other-start", "%s; nothing is restarted beside that" % seen["words"], "end one of the two first")
     driver_of(record).admit(order["change"])
     folder = make_run(order["run"])
     lock = take_port(folder, record)
@@ -218,6 +222,7 @@ def host_state(params: Dict[str, Any]) -> Dict[str, Any]:
     found["detail"] = {"folder": folder, "recorded_at": record["recorded_at"], "kinds": {}}
     found["detail"]["kinds"] = {str(state["action"]): state["kind"] for state in states}
     story = guard_story(folder)
+    found["other"] = told_other(other_seen(folder) or look_out(folder, record))
     found["guard"] = mask_all(told(story), secrets_of(record)) if story else None
     return found
 

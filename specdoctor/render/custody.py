@@ -152,6 +152,8 @@ def restored_text(run: str, outcome: RestoreOutcome, removed: tuple[str, ...], *
         "nothing-to-do": f"the original runs as {pid}; {compared}" if outcome.server else outcome.reason,
     }
     lines = row(f"run {run}", came.get(outcome.status, f"NOT put back, {outcome.status}: {outcome.reason}"))
+    if outcome.other is not None:
+        lines += row("  beside it", outcome.other.words)
     if removed:
         lines += row("  removed", ", ".join(removed))
     if outcome.status not in came:

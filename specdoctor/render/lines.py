@@ -220,6 +220,8 @@ def _restored(event: ev.ServerRestored) -> str:
     o = event.outcome
     words = {"guard": "the guard on the host acted: ", "hand": "put back by hand: "}
     guard = words.get(event.by, "")
+    if o.other is not None and o.other.same:
+        return f"{guard}{o.other.words}; the server is not said to be as it was{_cited((event.evidence,))}"
     if o.status == "nothing-to-do":
         return f"{guard}nothing to restore{_cited((event.evidence,))}"
     compared = ", ".join(name for name, same in o.equal.items() if same)

@@ -7,6 +7,7 @@ import pytest
 from specdoctor.app.investigation import investigate, resume, start
 from specdoctor.app.returned import compared
 from specdoctor.app.run import Run
+from specdoctor.app.started_anew import times_said
 from specdoctor.core import events as ev
 from specdoctor.core.errors import ServerGone
 from specdoctor.core.facts import Facts, LeaseFacts
@@ -127,22 +128,84 @@ def test_where_none_runs_it_can_be_resumed_once_somebody_has_started_it() -> Non
     assert code == 0, reason(run)
 
 
-@pytest.mark.slow
-def test_a_run_whose_server_goes_under_its_hands_ends_with_how_it_goes_on() -> None:
-    class Restarted(Shared):
-        def bench(self, plan: BenchPlan, on_progress: OnProgress) -> BenchRecord:
-            if self._pid == pid:
-                self.started_by_others()
-            return super().bench(plan, on_progress)
+class UnderItsHands(Shared):
+    """Others restart, or stop, the server in the first benchmarks of the original, or of a test launch."""
 
-    host, store = Restarted(World.from_yaml(WORLD)), MemoryStore()
-    pid = host._pid
-    run = run_of(host, store=store)
-    start(run, RunSettings(symptom="slower than without speculation", allow=Risk.RESTART, requests=4))
-    assert investigate(run, checkpoints=None) == 5
-    assert reason(run).endswith(RESUME), reason(run)
-    run, code = resumed(store, host)
+    def __init__(self, *extra: str, times: int = 1, stop: bool = False, test: bool = False) -> None:
+        super().__init__(World.from_yaml(WORLD))
+        self.extra, self.times, self.stop, self.test = extra, times, stop, test
+
+    def bench(self, plan: BenchPlan, on_progress: OnProgress) -> BenchRecord:
+        if self.times and self._touched is self.test:
+            self.times -= 1
+            if self.stop:
+                self.stopped_by_others()
+            elif self.test:
+                ready, _ = self._start(self._launch, self.clock.now())
+                self.clock.reach(ready)
+            else:
+                self.started_by_others(*self.extra)
+        return super().bench(plan, on_progress)
+
+
+def under_its_hands(host: SimulatedHost, max_restarts: int = 9) -> tuple[Run, int]:
+    run = run_of(host)
+    asked = {"symptom": "slower than without speculation", "allow": Risk.RESTART, "requests": 4}
+    start(run, RunSettings.model_validate({**asked, "max_restarts": max_restarts}))
+    return run, investigate(run, checkpoints=None)
+
+
+@pytest.mark.slow
+def test_a_run_whose_server_is_restarted_under_its_hands_goes_on_and_says_so() -> None:
+    run, code = under_its_hands(UnderItsHands())
     assert code == 0, reason(run)
+    assert run.ledger.restored is True
+    (said,) = times_said(run.ledger)
+    assert "runs in its place with the same command line" in said
+    assert said.endswith("figures of before belong to another start")
+    ended = [a.ended.outcome for a in run.ledger.actions.values() if a.started.what == "bench" and a.ended]
+    assert ended[0] == "unknown"
+    assert "done" in ended
+
+
+@pytest.mark.slow
+def test_one_that_is_restarted_with_other_words_ends_it_with_what_to_do() -> None:
+    run, code = under_its_hands(UnderItsHands("--log-level", "debug"))
+    assert code == 5
+    assert "others started the server anew in the middle of the run" in reason(run)
+    assert "(argv); what was measured belongs to that one" in reason(run)
+    assert "begin a new run for the server as it is now" in reason(run)
+    assert run.ledger.verdict is not None
+    assert run.ledger.restored is None
+
+
+@pytest.mark.slow
+def test_one_that_is_restarted_again_and_again_ends_it() -> None:
+    run, code = under_its_hands(UnderItsHands(times=9))
+    assert code == 5
+    assert "others start the server again and again" in reason(run)
+    assert reason(run).endswith(RESUME)
+    assert run.ledger.verdict is not None
+    assert "others started the server anew in the middle" in dict(run.ledger.verdict.lines)["server"]
+
+
+@pytest.mark.slow
+def test_one_that_is_stopped_ends_it_with_how_it_goes_on() -> None:
+    run, code = under_its_hands(UnderItsHands(stop=True))
+    assert code == 5
+    assert reason(run).endswith(RESUME), reason(run)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("times", "made"), [(1, 2), (9, 2)])
+def test_a_test_launch_that_others_restart_is_given_up_and_made_once_more(times: int, made: int) -> None:
+    run, code = under_its_hands(UnderItsHands(times=times, test=True))
+    assert run.ledger.restored is True
+    assert code in (0, 3), reason(run)
+    assert any("the test launch is gone" in note.text for note in run.ledger.notes)
+    first = run.ledger.relaunches[0].change.key
+    assert sum(r.change.key == first for r in run.ledger.relaunches) == made
+    assert (run.ledger.measured(first) is not None) is (times == 1)
 
 
 @pytest.mark.slow

@@ -29,7 +29,7 @@ def test_a_comparison_that_cannot_be_made_is_told_beside_a_server_that_is_up() -
     worker = lifecycle.Worker.__new__(lifecycle.Worker)
     worker.driver, worker.record = SimpleNamespace(compare=lambda record, pid, notes: refuse("inspect")), {}
     worker.state = {"notes": {}}
-    equal, differences = worker.compared(1)
+    equal, differences = worker.compared(1, {})
     assert equal == {"comparison": False}
     assert differences == {"comparison": "it could not be made: inspect: no space left on device"}
 

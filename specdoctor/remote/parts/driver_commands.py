@@ -40,6 +40,7 @@ class Commands(Kept):
     """Start, stop and (where given) status, as the targets file says."""
 
     kind = "commands"
+    own_port = False
 
     def __init__(self, keeper: Dict[str, Any]) -> None:
         Kept.__init__(self, keeper)

@@ -35,6 +35,7 @@ class Docker(Kept):
     """One container of the docker daemon."""
 
     kind = "docker"
+    own_port = False
 
     def __init__(self, keeper: Dict[str, Any]) -> None:
         Kept.__init__(self, keeper)

@@ -46,6 +46,8 @@ class Plain:
     """A process that nobody keeps: signals stop it, an exec in its recorded surroundings starts it."""
 
     kind = "plain"
+    own_port = True
+    """Whether only the server's own processes listen on its port, and no proxy of its keeper's."""
 
     def __init__(self, keeper: Dict[str, Any]) -> None:
         self.keeper = keeper

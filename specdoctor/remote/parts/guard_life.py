@@ -14,6 +14,7 @@ from specdoctor.remote.parts.guard_story import GUARD, guard_story
 from specdoctor.remote.parts.jobs import stop_jobs
 from specdoctor.remote.parts.lease import LEASE, remove_shared_lease, write_shared_lease
 from specdoctor.remote.parts.orders import start_restoring
+from specdoctor.remote.parts.other_start import look_out, other_seen
 from specdoctor.remote.parts.procfs import alive, own_stat
 from specdoctor.remote.parts.records import note_json, read_json
 from specdoctor.remote.parts.redaction import mask_text
@@ -28,6 +29,7 @@ MOST_ATTEMPTS = 12
 """Three starts are made; what stands before a start (a keeper that does not answer, no room) may go by itself."""
 PAUSE_S = 10.0
 GUARD_LOOK_S = 1.0
+OTHERS_EVERY_S = 5.0
 TAIL_BYTES = 4000
 
 
@@ -44,6 +46,7 @@ class Guard:
         self.starts = 0
         self._mark = contact_at(folder)
         self._heard = time.monotonic()
+        self._look_at = time.monotonic()
 
     def save(self, **changes: Any) -> None:
         self.story.update(changes)
@@ -75,11 +78,18 @@ class Guard:
         try:
             while self.posted():
                 self.memory.watch(min(GUARD_LOOK_S, self.grace_s / 4.0))
+                self.without_fail(self.look_out)
                 if self.silent_s() > self.grace_s and self.act():
                     return
         finally:
             if self.story["acted_at"] is not None and self.story["result"] is None:
                 self.end("failed", "the guard broke: " + traceback.format_exc(limit=3)[-600:])
+
+    def look_out(self) -> None:
+        """Note, once, that somebody else starts the server too."""
+        if time.monotonic() >= self._look_at and other_seen(self.folder) is None:
+            self._look_at = time.monotonic() + OTHERS_EVERY_S
+            look_out(self.folder, self.record)
 
     def posted(self) -> bool:
         """Whether no other guard has been named for the run.
@@ -214,6 +224,8 @@ class Guard:
             self.tell(self.story["reason"])
             return False
         self.save(outcome=outcome, reason=str(outcome["reason"]), log=self.tail(state))
+        if outcome["status"] == "nothing-to-do":  # somebody else has started it, and was waited for
+            return self.found_in_place(outcome)
         if outcome["status"] != "restored":
             self.tell("the original did not come up (%s): %s" % (outcome["status"], outcome["reason"]))
             return False

@@ -6,6 +6,7 @@ from typing import Any, Dict, Optional
 from specdoctor.remote.parts.answer import Refusal
 from specdoctor.remote.parts.detached import Ready, detached
 from specdoctor.remote.parts.drivers import driver_of
+from specdoctor.remote.parts.other_start import other_seen, other_start, told_other
 from specdoctor.remote.parts.procfs import own_stat
 from specdoctor.remote.parts.run_dir import drop_lock, read_actions, sign_lock, take_lock
 from specdoctor.remote.parts.run_servers import Ref, being_stopped, check_stoppable, is_original, running, same_by_hand
@@ -56,6 +57,9 @@ def start_restoring(
         back = is_original(folder, record, whose) if now else bool(by_hand and not being_stopped(folder, by_hand))
         now = now or by_hand
         answer = _compared(folder, record, order, now, whose) if now and back else None
+        if answer is not None:
+            other = other_start(folder, record) or other_seen(folder)
+            answer["outcome"]["other"] = told_other(other)
         if answer is None:
             lock = take_port(folder, record) if lock is None else lock
             check_stoppable(folder, record, now or record["server"])

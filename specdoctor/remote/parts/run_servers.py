@@ -1,10 +1,20 @@
 """Which server of a run lives now, and whether it is the original."""
 
-from typing import Any, Dict, List, Optional, Tuple
+import os
+from typing import Any, Dict, List, Optional, Set, Tuple
 
 from specdoctor.remote.parts.answer import Refusal
 from specdoctor.remote.parts.drivers import driver_of
-from specdoctor.remote.parts.procfs import Stat, alive, all_stats, ancestors_of, argv_of, holders_of_port, port_is_held
+from specdoctor.remote.parts.procfs import (
+    Stat,
+    alive,
+    all_stats,
+    ancestors_of,
+    argv_of,
+    holders_of_port,
+    link_of,
+    port_is_held,
+)
 from specdoctor.remote.parts.records import read_json
 from specdoctor.remote.parts.run_dir import WAY_BACK, other_runs, read_actions
 from specdoctor.remote.parts.way_back import boot_id, prove
@@ -44,7 +54,7 @@ def is_original(folder: str, record: Dict[str, Any], whose: str) -> bool:
 
 
 def _cut_short(state: Dict[str, Any]) -> bool:
-    return state["outcome"] is None or state["outcome"]["status"] == "undone"
+    return state["outcome"] is None or (state["outcome"]["status"] == "undone" and not state.get("other"))
 
 
 def same_by_hand(record: Dict[str, Any]) -> Optional[Ref]:
@@ -83,19 +93,53 @@ def remains_of(folder: str, stats: Dict[int, Stat]) -> Dict[int, int]:
     return found
 
 
-def begun_by_another(folder: str, record: Dict[str, Any]) -> Optional[Ref]:
-    """A process that somebody else started with the original's words, whether or not it listens already."""
-    ours = [record["server"]] + [state["launched"] for state in read_actions(folder) if state["launched"]]
-    known = [(ref["pid"], ref["start_ticks"]) for ref in ours]
-    stats = all_stats()
-    known += list(remains_of(folder, stats).items())
+def begun_by_another(folder: str, record: Dict[str, Any], own: Optional[Ref] = None) -> Optional[Ref]:
+    """A process that somebody else started with the original's words, whether or not it listens already.
+
+    It began after this run's first order: a second server with the same words, of before, is none of it. `own` is a
+    start of this run that no record may tell of.
+    """
+    states, stats = read_actions(folder), all_stats()
+    known, sessions = _of_this_run(folder, record, states, stats, own)
+    above = {each for pid, ticks in known if alive(pid, ticks) for each in ancestors_of(pid, stats)}
+    since = min([int(state.get("begun_ticks") or 0) for state in states] or [0])
+    space = link_of(os.getpid(), "ns/net")
     for pid, stat in stats.items():
-        if argv_of(pid) != record["argv"] or stat.state in ("Z", "X") or argv_of(stat.ppid) == record["argv"]:
+        if stat.start_ticks < since or stat.state in ("Z", "X") or stat.session in sessions or pid in above:
             continue
-        family = [pid, *ancestors_of(pid, stats)]
-        if not any((each, stats[each].start_ticks) in known for each in family if each in stats):
+        if not record["argv"] or argv_of(pid) != record["argv"] or argv_of(stat.ppid) == record["argv"]:
+            continue
+        if (link_of(pid, "ns/net") or space) != space:
+            continue  # in a container with a network of its own: it is not in the way
+        if not _in_family(pid, stats, known):
             return {"pid": pid, "start_ticks": stat.start_ticks, "port": int(record["server"]["port"])}
     return None
+
+
+def holder_of_others(folder: str, record: Dict[str, Any], own: Optional[Ref] = None) -> Optional[int]:
+    """A process that listens on the server's port and that this run neither found there nor started."""
+    port, stats = int(record["server"]["port"]), all_stats()
+    if not port_is_held(port):
+        return None
+    known, sessions = _of_this_run(folder, record, read_actions(folder), stats, own)
+    holders = [pid for pid in holders_of_port(port, stats) if pid in stats]
+    ours = [pid for pid in holders if _in_family(pid, stats, known) or stats[pid].session in sessions]
+    return holders[0] if holders and not ours else None
+
+
+def _of_this_run(
+    folder: str, record: Dict[str, Any], states: List[Dict[str, Any]], stats: Dict[int, Stat], own: Optional[Ref]
+) -> Tuple[Set[Tuple[int, int]], Set[int]]:
+    """What belongs to this run: processes (pid, start ticks), and the sessions that its starts lead."""
+    refs = [record["server"], own] + [state["launched"] for state in states]
+    known = {(ref["pid"], ref["start_ticks"]) for ref in refs if ref}
+    leads = {pid for pid, ticks in known if pid in stats and stats[pid].session == pid and alive(pid, ticks)}
+    return known | set(remains_of(folder, stats).items()), leads
+
+
+def _in_family(pid: int, stats: Dict[int, Stat], known: Set[Tuple[int, int]]) -> bool:
+    family = [pid, *ancestors_of(pid, stats)]
+    return any((each, stats[each].start_ticks) in known for each in family if each in stats)
 
 
 def launched_by_another(run: str, server: Ref) -> Optional[str]:
@@ -130,4 +174,5 @@ def check_stoppable(folder: str, record: Dict[str, Any], server: Ref) -> None:
         if pids and all(pid in ours for pid in pids):
             return  # orphans of this run's server: they are cleared away
         holders = ", ".join(str(pid) for pid in pids) or "of another user"
-        raise Refusal("port-taken", "the server has ended and port %d belongs to process %s now" % (port, holders))
+        raise Refusal("port-taken", "the server has ended and port %d belongs to process %s now" % (port, holders),
+                      "end that one or have it listen elsewhere, then put the server back")  # fmt: skip

@@ -10,6 +10,7 @@ from specdoctor.remote.parts.procfs import alive, all_stats, argv_of, environ_of
 
 WATCH_STEP_S = 0.2
 LOOK_S = 3.0
+OTHER_LOOK_S = 2.0
 QUIET_READY_S = 20.0
 LAST_WORDS_S = 15.0
 CHUNK = 1 << 20
@@ -99,19 +100,37 @@ class StartWatch:
         """A health path that is not there or wants a key still shows that the server answers."""
         return endpoint is not None and get(endpoint, self.health_path, 10.0, 65536)["status"] in (200, 401, 403, 404)
 
-    def wait(self, timeout_s: float, report: Callable[[str, Dict[str, float]], None]) -> Tuple[str, str]:
-        """("ready" | "failed" | "timeout", reason)."""
+    def wait(
+        self,
+        timeout_s: float,
+        report: Callable[[str, Dict[str, float]], None],
+        other: Callable[[], str] = str,
+    ) -> Tuple[str, str]:
+        """("ready" | "failed" | "timeout" | "other", reason).
+
+        `other` tells who else starts the server or has its port; empty where nobody does.
+        """
         failed_at: Optional[float] = None
+        look_at = time.monotonic() + OTHER_LOOK_S
         while self.elapsed_s < timeout_s:
             if self.read_log():
                 report(self.phase, self.phases)
+            if time.monotonic() >= look_at:
+                found = other()
+                look_at = time.monotonic() + OTHER_LOOK_S
+                if found:
+                    return "other", found
             if self.dead():
-                return "failed", self._last_words()
+                found, said = other(), self._last_words()
+                return ("other", "%s; %s" % (found, said)) if found else ("failed", said)
             if self.failure and failed_at is None:
                 failed_at = time.monotonic()
             if failed_at is not None and not self.ready_seen and time.monotonic() - failed_at > LAST_WORDS_S:
                 return "failed", "the log says: " + self.failure
             if self._answers():
+                found = other()
+                if found:
+                    return "other", found
                 self.phases["ready"] = round(self.elapsed_s, 2)
                 return "ready", ""
             time.sleep(WATCH_STEP_S)

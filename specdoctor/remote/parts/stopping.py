@@ -70,16 +70,22 @@ def memory_before(pids: Set[int]) -> Dict[str, Any]:
 
 
 def wait_until_free(
-    port: int, pids: Set[int], before: Dict[str, Any], settle_mb: int, timeout_s: float, note: Callable[[str], None]
+    port: int,
+    pids: Set[int],
+    before: Dict[str, Any],
+    settle_mb: int,
+    timeout_s: float,
+    note: Callable[[str], None],
+    in_vain: Callable[[], bool],
 ) -> str:
     """Wait until nobody listens on the port and the stopped processes hold no GPU memory.
 
-    Returns what is still in the way after `timeout_s`, "" when nothing is.
+    Returns what is still in the way after `timeout_s`, or once waiting is `in_vain`; "" when nothing is.
     """
     deadline = time.monotonic() + timeout_s
     while True:
         busy = _what_is_busy(port, pids, before, settle_mb)
-        if not busy or time.monotonic() >= deadline:
+        if not busy or time.monotonic() >= deadline or in_vain():
             return busy
         note("waiting: " + busy)
         time.sleep(5 * STOP_STEP_S)

@@ -9,7 +9,16 @@ from specdoctor.remote.parts.answer import Refusal
 from specdoctor.remote.parts.driver_plain import Start
 from specdoctor.remote.parts.drivers import driver_of
 from specdoctor.remote.parts.launch_line import changed_argv, changed_env
-from specdoctor.remote.parts.procfs import alive, all_stats, argv_of, tree_of
+from specdoctor.remote.parts.other_start import note_other, other_seen, other_start, told_other
+from specdoctor.remote.parts.procfs import (
+    alive,
+    all_stats,
+    argv_of,
+    own_stat,
+    port_is_held,
+    socket_inodes,
+    tree_of,
+)
 from specdoctor.remote.parts.records import note_json, write_json
 from specdoctor.remote.parts.redaction import mask_text
 from specdoctor.remote.parts.run_dir import action_path
@@ -19,10 +28,17 @@ from specdoctor.remote.parts.start_watch import StartWatch
 from specdoctor.remote.parts.stopping import memory_before, wait_until_free
 from specdoctor.remote.parts.way_back import secrets_of
 
+GIVE_WAY = 2
+"""How often a restoration gives way to somebody else whose start comes to nothing."""
+AGAIN_S = 5.0
+"""How long it is waited then whether they start it again."""
+
 
 def new_state(kind: str, order: Dict[str, Any], server: Optional[Ref]) -> Dict[str, Any]:
+    own = own_stat(os.getpid())
     return {
         "kind": kind,
+        "begun_ticks": own.start_ticks if own else 0,
         "action": order["action"],
         "order": order,
         "server": server,
@@ -38,6 +54,7 @@ def new_state(kind: str, order: Dict[str, Any], server: Optional[Ref]) -> Dict[s
         "let_go": False,
         "logs": [],
         "notes": {},
+        "other": None,
         "outcome": None,
     }
 
@@ -52,6 +69,7 @@ class Worker:
         self.record = record
         self.driver = driver_of(record)
         self.port = int(record["server"]["port"])
+        self._gives_way = True
 
     def save(self, **changes: Any) -> None:
         """Before a step that has to be known. Raises Refusal where a launch cannot be written down.
@@ -93,14 +111,59 @@ class Worker:
                 self.finish("failed", "the worker broke: " + traceback.format_exc(limit=3)[-600:])
 
     def carry_out(self) -> Tuple[str, str]:
+        """One try of a launch; a restoration gives way to somebody else who starts the original, and waits for them.
+
+        Where nothing comes of theirs, it starts the original itself in the end.
+        """
         if self.state["launched"] and not self.state["let_go"] and not self.became_server():
             self.save(launched=None)
+        tries = GIVE_WAY + 1 if self.state["kind"] == "restore" else 1
+        status, reason = "failed", ""
+        for left in range(tries - 1, -1, -1):
+            self._gives_way = left > 0 or self.state["kind"] == "launch"
+            status, reason = self.one_try()
+            if status != "other":
+                break
+            if self.state["kind"] == "launch":
+                return "undone", reason  # it says nothing of the launch
+            if not left or not self.state["other"]["same"]:
+                return "failed", reason
+            if self.comes_up(self.state["other"]):
+                return "left", ""
+            time.sleep(AGAIN_S)
+        return status, reason
+
+    def one_try(self) -> Tuple[str, str]:
+        """Stop what runs, start, watch; "other" where somebody else does so, whose process is not touched."""
         if not self.state["launched"]:
             busy = self.stop_what_runs()
-            if busy.startswith("port"):
-                return "failed", busy
+            found = self.others()
+            if found or busy.startswith("port"):
+                return ("other", found) if found else ("failed", busy)
             self.launch(busy)
         return self.watch()
+
+    def others(self) -> str:
+        """Who else starts the server or has its port; it is written down."""
+        found = other_start(self.folder, self.record, self.state["launched"], self._gives_way)
+        if found:
+            self.note(other=found)
+            note_other(self.folder, found)
+        return str(found["words"]) if found else ""
+
+    def comes_up(self, other: Dict[str, Any]) -> bool:
+        """Whether the server that somebody else has started answers, waiting while it lives as long as a start may."""
+        self.note(phase="waiting for process %d, which somebody else has started" % other["pid"])
+        process, since = (int(other["pid"]), int(other["start_ticks"])), time.monotonic()
+        watch = StartWatch(process, self.port, self.order["rules"], [], since)
+        while alive(*process) and watch.elapsed_s < float(self.order["ready_timeout_s"]):
+            endpoint = watch.endpoint()
+            if endpoint is not None and watch.healthy(endpoint):
+                return bool(endpoint.port == self.port)
+            if socket_inodes(process[0]) is None and port_is_held(self.port):
+                return True  # another user's: who listens cannot be told
+            time.sleep(0.5)
+        return False
 
     def stop_what_runs(self) -> str:
         """Stop the server of this run that lives; what is still in the way afterwards."""
@@ -119,7 +182,9 @@ class Worker:
         pids |= self.driver.clear_remains(self.remains(), float(self.order["stop_timeout_s"]))
         self.note(phase="waiting for port and GPU memory")
         settle, limit = int(self.order["memory_settle_mb"]), float(self.order["release_timeout_s"])
-        busy = wait_until_free(self.port, pids, before, settle, limit, lambda text: self.note(phase=text))
+        busy = wait_until_free(
+            self.port, pids, before, settle, limit, lambda text: self.note(phase=text), lambda: bool(self.others())
+        )
         self.note(stop_s=time.monotonic() - self.state["down_from"])
         return busy
 
@@ -176,8 +241,9 @@ class Worker:
         if copy:
             copy.start()
         try:
+            limit_s = float(self.order["ready_timeout_s"])
             status, reason = watch.wait(
-                float(self.order["ready_timeout_s"]), lambda phase, phases: self.note(phase=phase, phases=phases)
+                limit_s, lambda phase, phases: self.note(phase=phase, phases=phases), self.others
             )
         finally:
             if copy:
@@ -189,12 +255,14 @@ class Worker:
         elif status != "ready":
             self.note(phase="clearing away the failed start")
             self.driver.clear(self.record, launched)
+            if status == "other":
+                self.note(launched=None, let_go=False)
         return status, reason
 
-    def compared(self, pid: int) -> Tuple[Dict[str, bool], Dict[str, str]]:
+    def compared(self, pid: int, notes: Dict[str, str]) -> Tuple[Dict[str, bool], Dict[str, str]]:
         """The server that is up against its record; up it is, also where the keeper does not tell of it."""
         try:
-            return self.driver.compare(self.record, pid, self.state["notes"])
+            return self.driver.compare(self.record, pid, notes)
         except (Refusal, OSError) as failure:
             return {"comparison": False}, {"comparison": "it could not be made: %s" % failure}
 
@@ -202,15 +270,21 @@ class Worker:
         """Write the outcome; for a restoration with the comparison against the record."""
         known = secrets_of(self.record)
         down = time.monotonic() - self.state["down_from"] if self.state["down_from"] is not None else 0.0
+        other = other_seen(self.folder) or self.state["other"]
+        server = self.state["launched"] if status == "ready" else None
+        if status == "left":
+            server = {key: self.state["other"][key] for key in ("pid", "start_ticks", "port")}
         outcome: Dict[str, Any] = {
-            "status": status,
+            "status": "nothing-to-do" if status == "left" else status,
             "reason": mask_text(reason, known),
-            "server": self.state["launched"] if status == "ready" else None,
+            "server": server,
             "start_s": float(self.state.get("start_s") or 0.0),
             "downtime_s": down,
+            "other": told_other(other),
         }
-        if self.state["kind"] == "restore" and status == "ready":
-            pid = int(self.state["launched"]["pid"])
-            equal, differences = self.compared(pid)
-            outcome.update(status="restored", equal=equal, differences=dict(self.state["notes"], **differences))
+        if self.state["kind"] == "restore" and server:
+            notes = self.state["notes"] if status == "ready" else {}
+            equal, differences = self.compared(int(server["pid"]), notes)
+            outcome.update(equal=equal, differences=dict(notes, **differences))
+            outcome.update(status="restored" if status == "ready" else "nothing-to-do")
         self.note(phase=str(outcome["status"]), outcome=outcome)
