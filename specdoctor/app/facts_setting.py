@@ -9,7 +9,7 @@ from pydantic import JsonValue
 from specdoctor.analysis.capture_sizes import capture_of
 from specdoctor.app.triage_fact import Fact
 from specdoctor.core.ports import Scene
-from specdoctor.core.server import ServerView, Source
+from specdoctor.core.server import ServerView, Source, SpecSetting
 
 _SEATS = ("max_running_requests", "max_num_seqs", "n_parallel", "parallel", "max_batch_size")
 _TOKEN_SIZES = ("compilation_config.cudagraph_capture_sizes", "cudagraph_capture_sizes")
@@ -17,6 +17,13 @@ _TOKEN_LIMITS = (
     "compilation_config.max_cudagraph_capture_size", "max_cudagraph_capture_size",
     "compilation_config.max_capture_size",
 )  # fmt: skip
+_LENGTHS = {
+    "draft_steps": (
+        "speculative_num_steps", "speculative_config.num_speculative_tokens", "spec_draft_n_max",
+    ),
+    "topk": ("speculative_eagle_topk",),
+    "draft_tokens": ("speculative_num_draft_tokens",),
+}  # fmt: skip
 _BATCH_SIZES = ("cuda_graph_bs",)
 _BATCH_LIMITS = ("cuda_graph_max_bs", "cuda_graph_max_bs_decode")
 
@@ -25,17 +32,36 @@ def setting_facts(view: ServerView) -> Iterator[Fact]:
     """Steps, topk and draft tokens in force (else as asked for), and the limit of running requests."""
     spec = view.spec or view.asked_spec
     if spec is not None:
-        place = _place(view)
         if not spec.on or spec.draft_steps > 0:
-            yield Fact(name="draft_steps", value=spec.draft_steps, sources=place)
+            yield _length(view, "draft_steps", spec.draft_steps)
         if spec.on and spec.topk > 0:
-            yield Fact(name="topk", value=spec.topk, sources=place)
+            yield _length(view, "topk", spec.topk)
         if spec.on and spec.draft_tokens > 0:
-            yield Fact(name="draft_tokens", value=spec.draft_tokens, sources=place)
+            yield _length(view, "draft_tokens", spec.draft_tokens)
     for name in _SEATS:
         value = _whole(view.argument(name))
         if value is not None and value > 0:
-            yield Fact(name="max_running_requests", value=value, estimator=name, sources=_place(view))
+            yield Fact(name="max_running_requests", value=value, estimator=name, sources=_place(view, name))
+
+
+def _length(view: ServerView, name: str, value: int) -> Fact:
+    """One number of the draft length where it was read; what no file says is told to be computed, and from what."""
+    keys = _LENGTHS[name]
+    made = next((r for r in view.rewrites if r.foretold and r.key in keys), None)
+    if made is not None:
+        asked = f"asked {made.asked}" if made.asked is not None else "not asked for"
+        release = f"{view.engine} {view.version or view.version_range or ''}".rstrip()
+        words = f"computed, {asked}; by the rules of {release}: {made.note}"
+        sources = tuple(source for source in made.sources if source.key != made.key)
+        return Fact(name=name, value=value, estimator=words, sources=sources)
+    stated = next((key for key in keys if view.argument(key) is not None), None)
+    if stated is None and name == "draft_tokens" and (view.spec or view.asked_spec or SpecSetting()).topk == 1:
+        steps = _length(view, "draft_steps", value - 1)
+        return Fact(name=name, value=value, estimator="computed: draft steps + 1, a chain", sources=steps.sources)
+    if stated is None and name == "topk" and value == 1:
+        steps = _length(view, "draft_steps", 0)
+        return Fact(name=name, value=value, estimator="computed: this method drafts a chain", sources=steps.sources)
+    return Fact(name=name, value=value, sources=_place(view, stated or ""))
 
 
 def capture_facts(view: ServerView, running_max: int | None) -> Iterator[Fact]:
@@ -94,6 +120,10 @@ def _whole(value: JsonValue) -> int | None:
     return int(text) if text.isdigit() and len(text) < 10 else None
 
 
-def _place(view: ServerView) -> tuple[Source, ...]:
+def _place(view: ServerView, name: str = "") -> tuple[Source, ...]:
+    """Where values in force stand, else the launch line; of an argument in no other place, its own line of it."""
+    line = view.asked_lines.get(name)
+    if line is not None and view.asked_source is not None and view.effective.get(name) is None:
+        return (view.asked_source.model_copy(update={"line": line}),)
     source = view.effective_source or view.asked_source
     return (source,) if source is not None else ()

@@ -1,14 +1,36 @@
-"""Whether a launch line started the server of a log: model, port and number of GPUs are never replaced by an engine."""
+"""Whether a launch line started the server of a log: what the log says of itself is the truth for that log.
+
+Model, port, host and number of GPUs are never replaced by an engine; a draft setting that it does replace is told by a
+rule, and a difference that no rule explains is another launch's.
+"""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime, timedelta
 
 from pydantic import JsonValue
 
 from specdoctor.core.server import ServerView
 
-_NUMBERS = (("port", ("port",)), ("tensor-parallel size", ("tp_size", "tensor_parallel_size")))
+_SPEC = "speculative_config"
+_NUMBERS = (
+    ("port", ("port",)), ("tensor-parallel size", ("tp_size", "tensor_parallel_size")),
+    ("pipeline-parallel size", ("pp_size", "pipeline_parallel_size")),
+    ("data-parallel size", ("dp_size", "data_parallel_size")), ("number of nodes", ("nnodes",)),
+)  # fmt: skip
+_UNREPLACED = {
+    "speculative_num_steps": "draft steps", "speculative_eagle_topk": "topk",
+    "speculative_num_draft_tokens": "draft tokens", "speculative_algorithm": "algorithm",
+}  # fmt: skip
+"""What an engine replaces by a known rule only."""
+_RECORDED = {f"{_SPEC}.num_speculative_tokens": "draft tokens", f"{_SPEC}.method": "method"}
+"""What is compared with the log's own list of what was asked for: nothing was replaced in it yet."""
+_DRAFTS = ("speculative_draft_model_path", f"{_SPEC}.model")
+_DATE = re.compile(r"(?<!\d)(?P<day>20\d\d-\d\d-\d\d)(?:[ T](?P<time>\d\d:\d\d))?")
+_ZONES = timedelta(hours=14)
+_MOST_OF_LOG = 20_000
 _LISTENS = re.compile(
     r"(?:Uvicorn running on|Starting vLLM (?:API )?server(?: \d+)? on|server is listening on) https?://\S{1,80}:(\d{2,5})"
 )
@@ -23,32 +45,105 @@ def differences(view: ServerView, log: str) -> tuple[str, ...]:
     """
     if view.log is None or view.asked_source is None:
         return ()
-    found = [_model(view), _served(view)]
+    return tuple(text for text in (*_identity(view, log), *_speculation(view)) if text)
+
+
+def dated_after(comment: str, log: str) -> bool:
+    """Whether the remark above a launch line bears a date after the log's end, whatever time zone either is of."""
+    written = [_moment(match) for match in _DATE.finditer(comment)]
+    epochs = [int(number) for number in re.findall(r"^\W*(1\d{9})$", comment.strip())]
+    written += [datetime.fromtimestamp(number, tz=UTC) for number in epochs]
+    ends = [_moment(match) for match in _DATE.finditer(log[-_MOST_OF_LOG:]) if match["time"]]
+    known = [moment for moment in written if moment is not None]
+    last = max((moment for moment in ends if moment is not None), default=None)
+    return bool(known) and last is not None and min(known) - last > _ZONES
+
+
+def _moment(match: re.Match[str]) -> datetime | None:
+    try:
+        return datetime.fromisoformat(f"{match['day']}T{match['time'] or '00:00'}").replace(tzinfo=UTC)
+    except ValueError:
+        return None
+
+
+def _identity(view: ServerView, log: str) -> Iterator[str]:
+    yield _path(view, "model", ("model_path", "model"))
+    yield _served(view)
     for word, names in _NUMBERS:
         asked = next((view.asked[name] for name in names if name in view.asked), "")
         shown = [str(value) for name in names for value in _shown(view, name)]
         if word == "port":
             shown += _LISTENS.findall(log)
         if asked.isdigit() and shown and asked not in shown and all(value.isdigit() for value in shown):
-            found.append(f"{word} {asked} against {shown[0]}")
-    return tuple(text for text in found if text)
+            yield f"{word} {asked} against {shown[0]}"
+    host, there = view.asked.get("host"), next(iter(_shown(view, "host")), None)
+    if host and isinstance(there, str) and there and not _PLACEHOLDER.search(host) and host != there:
+        yield f"host {host} against {there}"
+
+
+def _speculation(view: ServerView) -> Iterator[str]:
+    """Whether it drafts at all, by what, and how long: as far as the log records it and no rule replaces it."""
+    drafts = _drafts(view)
+    asks = view.asked_spec.on if view.asked_spec is not None else None
+    if drafts is not None and asks is not None and asks != drafts and not _explained(view):
+        yield f"{_words(asks)} against {_words(drafts)}"
+        return
+    yield _path(view, "draft model", _DRAFTS)
+    for rewrite in view.rewrites:
+        if rewrite.kind == "rewritten" and rewrite.rule == "unknown" and rewrite.key in _UNREPLACED:
+            word = _UNREPLACED[rewrite.key]
+            if not _PLACEHOLDER.search(str(rewrite.asked)):
+                yield f"{word} {rewrite.asked} against {rewrite.effective}"
+    recorded = _recorded(view)
+    for key, word in _RECORDED.items():
+        asked, shown = view.asked.get(key), recorded.get(key)
+        if asked and isinstance(shown, str | int) and not _PLACEHOLDER.search(asked) and asked != str(shown):
+            yield f"{word} {asked} against {shown}"
+
+
+def _drafts(view: ServerView) -> bool | None:
+    """Whether the log's own record of its arguments speculates; None without such a record."""
+    log = view.log
+    if log is not None and log.server_args is not None and "speculative_algorithm" in log.server_args:
+        return log.server_args["speculative_algorithm"] is not None
+    if log is not None and log.asked_args is not None:
+        return any(key.startswith(_SPEC) for key in log.asked_args)
+    return None
+
+
+def _explained(view: ServerView) -> bool:
+    """Whether the engine has a reason of its own to draft or not, whatever was asked."""
+    replaced = [r for r in view.rewrites if r.key == "speculative_algorithm"]
+    return any(r.rule != "unknown" for r in replaced)
+
+
+def _words(on: bool) -> str:
+    return "speculation" if on else "no speculation"
+
+
+def _recorded(view: ServerView) -> Mapping[str, JsonValue]:
+    """What the log says was asked for, with the names that a launch line has for what stands in a group."""
+    asked = (view.log.asked_args if view.log is not None else None) or {}
+    group = asked.get(_SPEC)
+    inner = {f"{_SPEC}.{key}": value for key, value in group.items()} if isinstance(group, dict) else {}
+    return {**asked, **inner}
 
 
 def _shown(view: ServerView, name: str) -> list[JsonValue]:
     """The value that answers or the log have for an argument, none where they do not name it."""
     log = view.log
-    places = (view.effective, (log.server_args if log else None) or {}, (log.asked_args if log else None) or {})
+    places = (view.effective, (log.server_args if log else None) or {}, _recorded(view))
     return [place[name] for place in places if place.get(name) is not None][:1]
 
 
-def _model(view: ServerView) -> str:
-    for name in ("model_path", "model"):
+def _path(view: ServerView, word: str, names: tuple[str, ...]) -> str:
+    for name in names:
         asked, shown = view.asked.get(name), next(iter(_shown(view, name)), None)
         if not asked or not isinstance(shown, str) or not shown or _PLACEHOLDER.search(f"{asked}{shown}"):
             continue
         here, there = _parts(asked), _parts(shown)
         if here[-1] not in there and there[-1] not in here:
-            return f"model {asked} against {shown}"
+            return f"{word} {asked} against {shown}"
     return ""
 
 

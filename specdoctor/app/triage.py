@@ -221,7 +221,7 @@ def _headline(view: ServerView, verdict: Verdict, findings: Sequence[Finding], f
         if isinstance(gain, float):
             pays = f"; by these figures speculation gives {gain:.2f} times the speed without"
         return f"healthy: nothing in these files needs repair{pays}"
-    if view.state == "down" and not proved and (view.log is None or view.log.ready_line is None):
+    if view.engine and view.state == "down" and not proved and (view.log is None or view.log.ready_line is None):
         return "not enough evidence: the server did not come up, and its log does not say why"
     if proved:
         names = [f.cause or "?" for f in proved]

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
-from specdoctor.app.foreign_launch import differences
+from specdoctor.app.foreign_launch import dated_after, differences
 from specdoctor.core.engine import Engine
 from specdoctor.core.launch_text import commands_in
 from specdoctor.core.material import FileKind, Material
@@ -21,6 +21,8 @@ _COMMON_WORDS = re.compile(
 EARLIER = re.compile(r"base(?:line)?|before|old|prev(?:ious)?|without|no_?spec|plain|vanilla|other|reference|off|start")
 _PIECE = re.compile(r"#\d+$")
 _MOST_OTHERS = 8
+Stranger = tuple[str, int, str]
+"""A launch line by file and line, and what is against its having started the server."""
 
 
 @dataclass(frozen=True)
@@ -32,7 +34,7 @@ class Servers:
 
     view: ServerView
     others: tuple[ServerView, ...] = ()
-    foreign: tuple[tuple[str, int, str], ...] = ()
+    foreign: tuple[Stranger, ...] = ()
 
 
 def servers_of(texts: Mapping[str, str], material: Material, engines: Sequence[Engine]) -> Servers | None:
@@ -42,9 +44,11 @@ def servers_of(texts: Mapping[str, str], material: Material, engines: Sequence[E
     """
     kinds = {seen.where: seen.kind for seen in material.files}
     logs = [where for where in texts if kinds.get(where) == "server log"]
-    views = _by_log(texts, material, logs, engines) if len(logs) > 1 else []
+    asides: dict[str, list[Stranger]] = {}
+    views = _by_log(texts, material, logs, engines, asides) if len(logs) > 1 else []
     if len(views) < 2:
-        whole = _view(texts, _hinted(engines, material, logs))
+        asides = {log: [] for log in logs}
+        whole = _view(texts, _hinted(engines, material, logs), asides[logs[0]] if len(logs) == 1 else None)
         views = [whole] if whole is not None else []
     if not views:
         return None
@@ -52,38 +56,62 @@ def servers_of(texts: Mapping[str, str], material: Material, engines: Sequence[E
     view, rest = ranked[0], ranked[1:]
     unused = _unused(texts, kinds, views, engines)
     others = [*rest, *unused]
-    return Servers(view=view, others=tuple(others[:_MOST_OTHERS]), foreign=tuple(_strangers(view, unused, texts)))
+    return Servers(view=view, others=tuple(others[:_MOST_OTHERS]), foreign=_strangers(view, unused, texts, asides))
 
 
 def _strangers(
-    view: ServerView, unused: Iterable[ServerView], texts: Mapping[str, str]
-) -> Iterator[tuple[str, int, str]]:
+    view: ServerView,
+    unused: Iterable[ServerView],
+    texts: Mapping[str, str],
+    asides: Mapping[str, Sequence[Stranger]],
+) -> tuple[Stranger, ...]:
     """Of a log without a launch line of its own: the lines that were given beside it, and what is against each."""
     if view.log is None or (view.asked_source is not None and view.asked_source.where != view.log.where):
+        return ()
+    tried = [*asides.get(view.log.where, ()), *_untried(view, unused, texts)]
+    return tuple({(where, line): (where, line, against) for where, line, against in reversed(tried)}.values())[::-1]
+
+
+def _untried(view: ServerView, unused: Iterable[ServerView], texts: Mapping[str, str]) -> Iterator[Stranger]:
+    """Lines that no engine chose, where something is against them."""
+    if view.log is None:
         return
     for other in unused:
-        tried = view.model_copy(update={"asked": other.asked, "asked_source": other.asked_source})
+        theirs = {"asked": other.asked, "asked_source": other.asked_source, "asked_spec": other.asked_spec}
+        tried = view.model_copy(update={**theirs, "rewrites": ()})
         against = differences(tried, texts.get(view.log.where, ""))
         if against and other.asked_source is not None:
             yield other.asked_source.where, other.asked_source.line or 1, ", ".join(against)
 
 
-def _view(texts: Mapping[str, str], engines: Sequence[Engine]) -> ServerView | None:
-    """What an engine makes of files, without launch lines that started another server than the log's."""
-    view = _read(texts, engines)
-    for _ in range(_MOST_OTHERS):
+def _view(
+    texts: Mapping[str, str], engines: Sequence[Engine], aside: list[Stranger] | None = None
+) -> ServerView | None:
+    """What an engine makes of files, without launch lines that started another server than the log's.
+
+    Those are put into `aside`, with what is against each. One that fits and is dated after the log's end gives way to
+    another that fits. After many the rest of their file is taken for more of the kind.
+    """
+    view, later = _read(texts, engines), None
+    for tried in range(2 * _MOST_OTHERS):
         source = view.asked_source if view is not None else None
         if view is None or view.log is None or source is None or source.where not in texts:
-            return view
-        if not differences(view, texts.get(view.log.where, "")):
-            return view
+            break
+        log = texts.get(view.log.where, "")
         commands = commands_in(texts[source.where])
         command = next((c for c in commands if c.line <= (source.line or 0) <= c.last_line), None)
-        if command is None:
+        against = differences(view, log)
+        if not against and later is None and command is not None and dated_after(command.comment, log):
+            later = view
+        elif not against or command is None:
             return view
-        texts = {**texts, source.where: _without(texts[source.where], command.line, command.last_line)}
+        elif aside is not None:
+            aside.append((source.where, source.line or 1, ", ".join(against)))
+        many = tried >= _MOST_OTHERS
+        without = "" if many else _without(texts[source.where], command.line, command.last_line)
+        texts = {**texts, source.where: without}
         view = _read(texts, engines)
-    return view
+    return later or view
 
 
 def _read(texts: Mapping[str, str], engines: Sequence[Engine]) -> ServerView | None:
@@ -104,7 +132,11 @@ def _hinted(engines: Sequence[Engine], material: Material, logs: Iterable[str]) 
 
 
 def _by_log(
-    texts: Mapping[str, str], material: Material, logs: Iterable[str], engines: Sequence[Engine]
+    texts: Mapping[str, str],
+    material: Material,
+    logs: Iterable[str],
+    engines: Sequence[Engine],
+    asides: dict[str, list[Stranger]],
 ) -> list[ServerView]:
     """One view for each log, made from that log, what bears its name, and what bears no log's name."""
     kinds = {seen.where: seen.kind for seen in material.files}
@@ -124,14 +156,16 @@ def _by_log(
             own |= {where: texts[where] for where in same or free}
             by_name = bool(same and marks[log])
             shared += [] if by_name or kind != "launch line" else same or free
-        view = _agreeing(own, shared, _hinted(engines, material, (log,)))
+        view = _agreeing(own, shared, _hinted(engines, material, (log,)), asides.setdefault(log, []))
         found += [view] if view is not None else []
     return found
 
 
-def _agreeing(own: Mapping[str, str], shared: Sequence[str], engines: Sequence[Engine]) -> ServerView | None:
+def _agreeing(
+    own: Mapping[str, str], shared: Sequence[str], engines: Sequence[Engine], aside: list[Stranger]
+) -> ServerView | None:
     """The view of a log; of launch lines that it shares with others, a command that its own words do not contradict."""
-    view = _view(own, engines)
+    view = _view(own, engines, aside)
     if view is None or not shared or not _contradicted(view):
         return view
     without = {where: text for where, text in own.items() if where not in shared}

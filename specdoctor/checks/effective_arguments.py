@@ -33,21 +33,36 @@ class EffectiveArguments:
         return tuple(self._observation(scene.view, r, asked=asked) for r in replaced)
 
     def _observation(self, view: ServerView, rewrite: Rewrite, *, asked: bool) -> Observation:
-        said = "logged" if rewrite.logged else "silently"
         off = _switched_off(view, rewrite)
         remedy = _as_asked(view) if off else _longer_chain(view, rewrite)
         return Observation(
             check=self.name,
             cause=rewrite.cause,
             stance="supports",
-            claim=_claim(rewrite, off=off) + f" ({said})",
+            claim=_claim(rewrite, off=off) + f" ({_how(view, rewrite)})",
             binds=off or remedy is not None,
             explains=off or (asked and rewrite.kind == "rewritten"),
             sources=rewrite.sources,
             remedy=remedy,
             reading=Prediction(metric="reading", op="!=", subject=f"{rewrite.key} in force", text=str(rewrite.asked)),
             fix=_fix(rewrite, remedy),
+            decides=_read_it(view, rewrite) if rewrite.foretold else "",
+            foretold=rewrite.foretold,
         )
+
+
+def _how(view: ServerView, rewrite: Rewrite) -> str:
+    """How it is known."""
+    if rewrite.foretold:
+        release = f"{view.engine} {view.version or view.version_range or ''}".rstrip()
+        rule = f": {rewrite.note}" if rewrite.note else ""
+        return f"by the rules of {release}, nothing that was read shows it in force{rule}"
+    return "logged" if rewrite.logged else "silently"
+
+
+def _read_it(view: ServerView, rewrite: Rewrite) -> str:
+    words = "/server_info, or the server_args line of its log" if view.engine == "sglang" else "the log of its start"
+    return f"read {rewrite.key} in {words}"
 
 
 def _told_by_the_log(view: ServerView) -> tuple[Observation, ...]:
@@ -78,7 +93,10 @@ def _switched_off(view: ServerView, rewrite: Rewrite) -> bool:
 def _claim(rewrite: Rewrite, *, off: bool) -> str:
     if off:
         return f"the server does not speculate: {rewrite.key} {rewrite.asked} is given and not in use"
-    return f"{rewrite.key}: asked {rewrite.asked}, in force {rewrite.effective}"
+    if rewrite.foretold and rewrite.effective is None:
+        return f"{rewrite.key}: asked {rewrite.asked}, and will not be used"
+    will = "will be " if rewrite.foretold else ""
+    return f"{rewrite.key}: asked {rewrite.asked}, {will}in force {rewrite.effective}"
 
 
 def _as_asked(view: ServerView) -> Remedy | None:

@@ -186,7 +186,7 @@ class Observation(Frozen):
     look (`claim` says what was missing). `reading` is what was predicted and read. `edits` is as much of `fix` as the
     drafter's configuration can hold. `slows`: a fault that slows every launch alike explains that something got slower,
     never that speculation loses. `unmeasured`: the fault stands in files, and no figure says what it
-    costs.
+    costs. `foretold`: what an engine will do by its rules, which nothing that was read shows done.
     """
 
     check: str
@@ -207,6 +207,7 @@ class Observation(Frozen):
     against: str = ""
     slows: Literal["", "all alike"] = ""
     unmeasured: bool = False
+    foretold: bool = False
 
     @property
     def rival_key(self) -> str:

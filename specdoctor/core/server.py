@@ -73,7 +73,9 @@ class Rewrite(Frozen):
 
     `kind`: `rewritten` (asked and replaced), `defaulted` (not asked, filled in), `dropped` (asked and ignored).
     `logged` quotes the engine's own line about it, None if it said nothing. `fix` is the engine's way to get what was
-    asked for, empty where the usual advice will do.
+    asked for, empty where the usual advice will do. `foretold`: by the rules of the version alone, nothing that was
+    read shows the value in force; `sources` are then what it follows from, and `note` is
+    the rule.
     """
 
     key: str
@@ -85,6 +87,8 @@ class Rewrite(Frozen):
     logged: str | None = None
     sources: tuple[Source, ...] = ()
     fix: str = ""
+    foretold: bool = False
+    note: str = ""
 
 
 class DecodeWindow(Frozen):
@@ -327,6 +331,7 @@ _OTHER_NAMES = {"tp_size": ("tensor_parallel_size",), "dp_size": ("data_parallel
 class ServerView(Frozen):
     """One server, read and not judged. `asked` and `effective` use the engine's argument names (underscores).
 
+    `asked_lines` are the lines of `asked_source` on which arguments stand, empty where it has no lines.
     `pins` are the kernel packages of its release, empty where they are not known. `lifetime_counts` are the server's
     own counters since it started, all clients and ranks together.
     """
@@ -344,6 +349,7 @@ class ServerView(Frozen):
     started_at: float | None = None
     asked: dict[str, str] = Field(default_factory=dict)
     asked_source: Source | None = None
+    asked_lines: dict[str, int] = Field(default_factory=dict)
     effective: dict[str, JsonValue] = Field(default_factory=dict)
     effective_source: Source | None = None
     asked_spec: SpecSetting | None = None

@@ -106,6 +106,7 @@ def build_view(parts: Parts) -> ServerView:
         version_doubts=_doubts(parts, settings.version),
         asked=dict(values),
         asked_source=parts.asked_source,
+        asked_lines=parts.asked_lines(values),
         effective=_effective(settings, spec),
         effective_source=settings.source,
         asked_spec=meant,

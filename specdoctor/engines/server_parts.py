@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TypedDict
 
@@ -49,6 +49,11 @@ class ServerParts:
     needs_api_key: bool = False
     target_config: dict[str, JsonValue] | None = None
     draft_config: dict[str, JsonValue] | None = None
+
+    def asked_lines(self, keys: Iterable[str]) -> dict[str, int]:
+        """The line on which each argument was asked for, where what was read has lines."""
+        cited = {key: self.cite_asked(key) for key in keys}
+        return {key: source.line for key, source in cited.items() if source is not None and source.line is not None}
 
     def common(self) -> CommonFields:
         """The fields of the view that need no engine to be told."""

@@ -121,16 +121,33 @@ def _refused(asked: Mapping[str, str], algorithm: str) -> bool:
     return given(asked, TOPK) or given(asked, TOKENS)
 
 
-def predict(asked: Mapping[str, str], *, architecture: str | None, versions: VersionRange) -> SpecSetting | None:
-    """The speculation that a launch line will make effective, None where the rules of these versions do not tell.
+@dataclass(frozen=True)
+class Foretold:
+    """The speculation that a launch line will make effective, and the rule that sets each value not left as asked."""
 
-    A rule that only some of the possible versions have makes its value unknown, unless it would not change it.
+    setting: SpecSetting
+    values: Mapping[str, str] = field(default_factory=dict)
+    rules: Mapping[str, Rule] = field(default_factory=dict)
+
+
+def predict(asked: Mapping[str, str], *, architecture: str | None, versions: VersionRange) -> SpecSetting | None:
+    """The speculation that a launch line will make effective, None where the rules of these versions do not tell."""
+    found = foretell(asked, architecture=architecture, versions=versions)
+    return found.setting if found is not None else None
+
+
+def foretell(asked: Mapping[str, str], *, architecture: str | None, versions: VersionRange) -> Foretold | None:
+    """The same with the rules that set it.
+
+    A rule that only some of the possible versions have makes its value unknown, unless it would not change it. A value
+    that is not written out (a variable) tells nothing.
     """
     algorithm = normal_algorithm(asked)
     if algorithm is None:
-        return SpecSetting()
-    if _refused(asked, algorithm):
+        return Foretold(SpecSetting())
+    if _refused(asked, algorithm) or any(given(asked, key) and not asked[key].isdecimal() for key in _AUTO):
         return None
+    rules: dict[str, Rule] = {}
     state: dict[str, str | None] = {ALGORITHM: algorithm}
     state.update({key: asked.get(key) if given(asked, key) else None for key in _AUTO})
     for rule in RULES:
@@ -143,7 +160,10 @@ def predict(asked: Mapping[str, str], *, architecture: str | None, versions: Ver
         value = effect_of(rule, situation)
         if value is None and rule.id == "block-tokens" and given(asked, TOKENS):
             continue
+        if value != state[rule.key]:
+            rules[rule.key] = rule
         state[rule.key] = value if value == state[rule.key] or rule.versions.covers(versions) else None
     if state[ALGORITHM] is None or any(state[key] is None for key in _AUTO):
         return None
-    return setting_from({key: value for key, value in state.items() if value is not None})
+    values = {key: value for key, value in state.items() if value is not None}
+    return Foretold(setting_from(values), values, rules)

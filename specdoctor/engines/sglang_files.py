@@ -33,7 +33,11 @@ _SPEC_KEYS = (
     "speculative_eagle_topk",
     "speculative_draft_model_path",
     "model_path",
+    "served_model_name",
     "port",
+    "host",
+    "tp_size",
+    "dp_size",
 )
 
 
@@ -127,7 +131,7 @@ def _version(
     if isinstance(stated, str) and stated and info is not None:
         return KnownVersion(stated, Source(where=info[0], key="version", quote=stated))
     if launch is not None and launch.line.image_version:
-        number = _line_of(launch.text, launch.line.image_quote, launch.line.line)
+        number = _line_of(launch.text, launch.line.image_quote, launch.line)
         source = Source(where=launch.name, line=number, quote=launch.line.image_quote)
         return KnownVersion(
             launch.line.image_version, source, ("the version is the image tag's, not the server's word",)
@@ -138,9 +142,12 @@ def _version(
     )
 
 
-def _line_of(text: str, quote: str, first: int) -> int:
+def _line_of(text: str, quote: str, launch: LaunchLine) -> int:
+    """The line of an image: in the command, else the nearest above it, else the first below."""
     lines = text.split("\n")
-    return next((n for n in range(first, len(lines) + 1) if quote in lines[n - 1]), first)
+    inside = range(launch.line, min(launch.last_line, len(lines)) + 1)
+    order = (*inside, *range(launch.line - 1, 0, -1), *range(launch.last_line + 1, len(lines) + 1))
+    return next((n for n in order if quote in lines[n - 1]), launch.line)
 
 
 def _configs(texts: Mapping[str, str]) -> tuple[dict[str, JsonValue] | None, dict[str, JsonValue] | None]:

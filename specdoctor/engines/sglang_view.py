@@ -16,9 +16,10 @@ from specdoctor.engines.known_version import KnownVersion
 from specdoctor.engines.server_parts import ServerParts
 from specdoctor.engines.sglang_args import Asked
 from specdoctor.engines.sglang_effect import asked_setting, predict, setting_from
+from specdoctor.engines.sglang_foretold import foretold
 from specdoctor.engines.sglang_in_force import Settings, lifetime_accept_length
 from specdoctor.engines.sglang_pins import pins_of
-from specdoctor.engines.sglang_rewrites import Comparison, in_force_text, rewrites
+from specdoctor.engines.sglang_rewrites import Comparison, InForce, in_force_text, rewrites
 from specdoctor.engines.sglang_rules import ALGORITHM
 from specdoctor.engines.versions import parse_range
 
@@ -44,19 +45,19 @@ def architecture(parts: Parts) -> str | None:
 
 
 def _rewrites(parts: Parts) -> tuple[Rewrite, ...]:
-    if parts.asked is None or parts.settings is None:
+    if parts.asked is None:
         return ()
-    return rewrites(
-        Comparison(
-            asked=parts.asked.values,
-            asked_source=parts.cite_asked,
-            force=parts.settings.in_force,
-            versions=parts.version.range_beside(parts.log),
-            architecture=architecture(parts),
-            log=parts.log,
-            asked_complete=parts.asked_complete,
-        )
+    case = Comparison(
+        asked=parts.asked.values,
+        asked_source=parts.cite_asked,
+        force=parts.settings.in_force if parts.settings is not None else InForce({}, lambda _key: None),
+        versions=parts.version.range_beside(parts.log),
+        architecture=architecture(parts),
+        log=parts.log,
+        asked_complete=parts.asked_complete,
     )
+    read = rewrites(case) if parts.settings is not None else ()
+    return (*read, *foretold(case, {r.key for r in read}, parts.version.source))
 
 
 def _setting(parts: Parts) -> SpecSetting | None:
@@ -110,6 +111,7 @@ def build_view(parts: Parts) -> ServerView:
         pins=pins_of(parts.version.text),
         asked=dict(asked),
         asked_source=parts.asked_source,
+        asked_lines=parts.asked_lines(asked),
         effective=dict(values),
         effective_source=parts.settings.source if parts.settings is not None else None,
         asked_spec=asked_setting(asked) if parts.asked is not None and parts.asked_complete else None,

@@ -148,7 +148,9 @@ def _foretold(case: Case) -> list[Rewrite]:
             kind="defaulted" if asked is None else "rewritten",
             cause="CFG-1" if asked is not None and not asked.endswith("_mtp") else None,
             rule="method-by-path" if method != "draft_model" else "method-detected",
-            sources=_sources(case.asked_source(METHOD) or case.asked_source(MODEL)),
+            sources=_sources(case.asked_source(METHOD), case.asked_source(MODEL)),
+            foretold=True,
+            note="unless a head's method is asked for by name, parts of the draft's path decide",
         )
     ]
 
@@ -166,6 +168,8 @@ def _ignored(case: Case) -> list[Rewrite]:
             cause="CFG-1",
             rule="batch-limit-ignored",
             sources=_sources(case.asked_source(_BATCH_LIMIT)),
+            foretold=True,
+            note="these versions check it and then use it for nothing",
         )
     ]
 

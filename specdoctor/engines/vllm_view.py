@@ -183,6 +183,11 @@ def _draft_path(known: Mapping[str, str], spec: SpecSetting | None, model: str |
     return known.get(MODEL) or (model if algorithm == "MTP" else None)
 
 
+def _lines(asked: Mapping[str, str], cite: Callable[[str], Source | None]) -> dict[str, int]:
+    cited = {key: cite(key) for key in asked}
+    return {key: source.line for key, source in cited.items() if source is not None and source.line is not None}
+
+
 def build_view(parts: Parts) -> ServerView:
     """The view that these parts make."""
     asked, asked_source, cite = _asked(parts)
@@ -200,6 +205,7 @@ def build_view(parts: Parts) -> ServerView:
         version_doubts=(*parts.version.doubts, *parts.version.doubts_beside(parts.log, READ_VERSIONS)),
         asked=asked or {},
         asked_source=asked_source,
+        asked_lines=_lines(asked or {}, cite),
         effective=values,
         effective_source=parts.settings.source if parts.settings is not None else None,
         asked_spec=asked_setting(asked) if asked is not None and parts.asked_complete else None,

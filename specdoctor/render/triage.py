@@ -14,6 +14,7 @@ _STATES = {
     None: "by its launch line: whether it runs is not said",
 }
 _ESTIMATOR = "_estimator"
+_COMPUTED = "computed"
 _ROLES = {
     "explains": "explains it",
     "contributes": "has a part in it; how large is not measured",
@@ -61,8 +62,12 @@ def _facts(document: dict[str, Any]) -> list[tuple[str, str]]:
     """One line for each place that figures were read from."""
     by_place: dict[str, list[str]] = {}
     for name, value in document["facts"].items():
-        if not name.endswith(_ESTIMATOR):
-            by_place.setdefault(document["facts_from"].get(name, "computed"), []).append(f"{name} {_shown(value)}")
+        if name.endswith(_ESTIMATOR):
+            continue
+        place, how = document["facts_from"].get(name, ""), str(document["facts"].get(f"{name}{_ESTIMATOR}", ""))
+        if not place or how.startswith(_COMPUTED):
+            place = f"{_COMPUTED} from {place}" if place else _COMPUTED
+        by_place.setdefault(place, []).append(f"{name} {_shown(value)}")
     return [
         ("facts" if n == 0 else "", f"{', '.join(figures)}  [{place}]")
         for n, (place, figures) in enumerate(by_place.items())

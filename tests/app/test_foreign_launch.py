@@ -27,7 +27,8 @@ LLAMA = (
     "/m/Qwen3-8B.gguf (version GGUF V3)\n"
     "main: server is listening on http://127.0.0.1:8085 - starting the main loop\n"
 )
-SGLANG = "python3 -m sglang.launch_server --speculative-algorithm EAGLE3 --speculative-num-steps 3 --model-path "
+SGLANG = "python3 -m sglang.launch_server --speculative-algorithm EAGLE3 --speculative-num-steps 5 --model-path "
+CHAIN_OF_16 = "--speculative-eagle-topk 1 --speculative-num-draft-tokens 16"
 
 
 def judged(log: str, launch: str) -> TriageDocument:
@@ -56,13 +57,62 @@ def test_a_line_that_did_not_start_the_server_is_compared_with_nothing(log: str,
 
 
 def test_what_an_engine_may_replace_is_compared_as_before() -> None:
-    document = judged(ARGS + DECODE * 9, f"{SGLANG} Qwen/Qwen3-8B --port 30000 --attention-backend triton")
+    document = judged(ARGS + DECODE * 9, f"{SGLANG} Qwen/Qwen3-8B --port 30000 {CHAIN_OF_16}")
     assert document.contradicted == ()
-    assert {f.cause for f in document.findings if f.status == "supported"} >= {"CFG-1"}
+    assert {f.cause for f in document.findings if f.status == "supported"} >= {"CFG-3"}
 
 
 def test_of_two_lines_the_one_of_this_server_is_taken() -> None:
     other = f"{SGLANG} /m/DeepSeek-V3 --port 30001 --speculative-eagle-topk 1"
-    document = judged(ARGS + DECODE * 9, f"{other}\n{SGLANG} $MODEL --dtype half")
+    document = judged(ARGS + DECODE * 9, f"{other}\n{SGLANG} $MODEL {CHAIN_OF_16}")
     assert document.contradicted == ()
-    assert {f.cause for f in document.findings if f.status == "supported"} >= {"CFG-1"}
+    assert {f.cause for f in document.findings if f.status == "supported"} >= {"CFG-3"}
+
+
+PLAIN = "python3 -m sglang.launch_server --served-model-name q --model-path /m/Qwen3-8B"
+RECORDED = ARGS.replace("port=30000", "host='127.0.0.1', speculative_draft_model_path='/m/head', port=30000")
+VLLM_DRAFTS = VLLM.replace("_size': 1}", "_size': 1, 'speculative_config': {'method': 'eagle3', 'model': '/m/e3', "
+                           "'num_speculative_tokens': 3}}")  # fmt: skip
+FIVE_JSON = '{"method": "eagle3", "model": "/m/e3", "num_speculative_tokens": 5}'
+FIVE = f"vllm serve /m/Qwen3-8B --speculative-config '{FIVE_JSON}'"
+
+
+@pytest.mark.parametrize(
+    ("log", "launch", "against"),
+    [
+        (ARGS, f"{PLAIN} --speculative-algorithm EAGLE3 --speculative-num-steps 3", "draft steps 3 against 5"),
+        (ARGS, f"{SGLANG} /m/Qwen3-8B --speculative-eagle-topk 4", "topk 4 against 1"),
+        (ARGS, PLAIN, "no speculation against speculation"),
+        (ARGS.replace("'EAGLE3'", "None"), f"{SGLANG} /m/Qwen3-8B", ": speculation against no speculation"),
+        (RECORDED, f"{SGLANG} /m/Qwen3-8B --host 0.0.0.0", "host 0.0.0.0 against 127.0.0.1"),
+        (RECORDED, f"{SGLANG} /m/Qwen3-8B --speculative-draft-model-path /m/other", "draft model /m/other against"),
+        (VLLM_DRAFTS, FIVE, "draft tokens 5 against 3"),
+        (VLLM_DRAFTS, "vllm serve /m/Qwen3-8B", "no speculation against speculation"),
+    ],
+)  # fmt: skip
+def test_the_same_model_with_settings_that_no_rule_replaces_is_another_launch(
+    log: str, launch: str, against: str
+) -> None:
+    document = judged(log + DECODE * 9 * (log[0] == "["), launch)
+    assert against in document.contradicted[0]
+    assert not {"CFG-1", "CFG-3"} & {f.cause for f in document.findings}
+    assert document.to_try is None
+
+
+def test_of_two_lines_that_fit_the_one_dated_after_the_log_is_a_plan() -> None:
+    plan = f"# for 2026-12-05 09:00\n{SGLANG} /m/Qwen3-8B {CHAIN_OF_16}"
+    used = f"# 2026-12-01\n{SGLANG} /m/Qwen3-8B --speculative-eagle-topk 1 --speculative-num-draft-tokens 6"
+    for text in (f"{plan}\n\n{used}", f"{used}\n\n{plan}"):
+        document = judged(ARGS + DECODE * 9, text)
+        assert "CFG-3" not in {f.cause for f in document.findings if f.status == "supported"}
+    alone = judged(ARGS + DECODE * 9, plan)
+    assert "CFG-3" in {f.cause for f in alone.findings}, "a date alone proves nothing"
+
+
+def test_among_many_lines_of_others_the_one_of_this_server_is_found() -> None:
+    others = [f"{SGLANG} /m/Qwen3-8B --port {31000 + n}" for n in range(30)]
+    document = judged(ARGS + DECODE * 9, "\n".join([*others, f"{SGLANG} /m/Qwen3-8B {CHAIN_OF_16} --port 30000"]))
+    assert {f.cause for f in document.findings if f.status == "supported"} >= {"CFG-3"}
+    document = judged(ARGS + DECODE * 9, "\n".join(others))
+    assert document.contradicted
+    assert document.to_try is None
