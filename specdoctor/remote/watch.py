@@ -67,9 +67,9 @@ def scrape(server: ProvedServer) -> Optional[str]:
 def look_on(params: Dict[str, Any]) -> Dict[str, Any]:
     """The WatchRecord."""
     server = proved(params["server"])
-    path, begun = params["log_path"], time.monotonic()
+    path = params["log_path"]
     start, before = log_size(path), scrape(server)
-    connected: Set[Tuple[str, int]] = set()
+    begun, connected = time.monotonic(), peers(server)
     loads = loads_on(server.endpoint.port)
     while time.monotonic() - begun < float(params["seconds"]):
         connected |= peers(server)

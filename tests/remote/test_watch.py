@@ -37,7 +37,7 @@ def meanwhile(place: Workplace, action: Any, **changes: Any) -> WatchRecord:
 
     actor = threading.Thread(target=act)
     actor.start()
-    record = watch(place, server, 0.6, **changes)
+    record = watch(place, server, 1.5, **changes)
     actor.join()
     return record
 
@@ -46,7 +46,7 @@ def test_a_quiet_server_has_no_foreign_requests(place: Workplace) -> None:
     server = place.start("--enable-metrics")
     record = watch(place, server)
     assert record.foreign_requests == 0
-    assert record.seconds == pytest.approx(0.3, abs=0.3)
+    assert 0.3 <= record.seconds < 10.0
     assert record.means[:2] == ("log", "metrics")
     assert record.metrics_before is not None
     assert record.metrics_after is not None
