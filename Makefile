@@ -68,7 +68,7 @@ test: setup ## run the quick tests (ARGS="-k name" narrows, WORKERS=n for n proc
 e2e: setup ## the slow tests: the command line against practice hosts over real SSH (ARGS="-k name" narrows)
 	$(PY) -m pytest -n $(E2E_WORKERS) --dist loadfile -m slow tests $(ARGS)
 
-chaos: setup ## kill the controller and cut its link ROUNDS times in all phases (FIRST=n: seeds from n on; WORLD=name)
+chaos: setup ## kill the controller and cut its link ROUNDS times in all phases, and kill it over worlds and planners (FIRST=n; WORLD=name)
 	CHAOS_ROUNDS=$(ROUNDS) CHAOS_FIRST=$(FIRST) CHAOS_WORLD=$(WORLD) $(PY) -m pytest -n $(WORKERS) --dist load -rP tests/chaos $(ARGS)
 
 fuzz: setup ## spoilt files for every reader and engine, INPUTS of each (the default suite tries 1000)
