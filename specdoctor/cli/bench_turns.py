@@ -31,7 +31,10 @@ def turns_of(text: str, starts: int) -> Turns:
         raise UsageError(f"--against-launch {text!r}: {error}", next_step=_HOW) from error
     if not words or not words[0].startswith("--"):
         raise UsageError(f"--against-launch {text!r} names no launch", next_step=_HOW)
-    return Turns(set_flags=launch_flags(words), starts=starts)
+    flags = launch_flags([part for word in words for part in (word.split("=", 1) if word[:2] == "--" else [word])])
+    if not flags:
+        raise UsageError(f"--against-launch {text!r} has no flag with a value", next_step=_HOW)
+    return Turns(set_flags=flags, starts=starts)
 
 
 def measured_in_turns(
@@ -46,8 +49,8 @@ def measured_in_turns(
     from specdoctor.core.ledger import fold
 
     target = resolve(wanted, targets_file)
-    say(f"specdoctor: logging in to {target.transport}")
     settings = settings_of(target, given)
+    say(f"specdoctor: logging in to {target.transport}")
     if settings.turns is not None and settings.turns.other_install and settings.other_install is None:
         raise UsageError("the targets file names no other_install of this target", next_step="see docs/targets.md")
     operations = operations_for(target.transport, settings, accept_new=accept_new)

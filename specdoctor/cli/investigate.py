@@ -177,8 +177,8 @@ def started(
 
     facts = given.get("facts")
     target = Target(transport="local:") if facts else resolve(wanted, targets_file)
-    say(f"specdoctor: reading {facts}" if facts else f"specdoctor: logging in to {target.transport}")
     settings = settings_of(target, given)
+    say(f"specdoctor: reading {facts}" if facts else f"specdoctor: logging in to {target.transport}")
     operations = operations_for(target.transport, settings, accept_new=accept_new)
     store = open_store()
     try:

@@ -5,9 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from specdoctor.cli.targets import Target
+from specdoctor.cli.targets import Target, checked_engine
 from specdoctor.core.errors import UsageError
-from specdoctor.core.faults import unknown_word
 from specdoctor.core.input_file import is_there, whole_path
 from specdoctor.core.model import Risk
 from specdoctor.core.run_settings import RunSettings
@@ -19,6 +18,7 @@ _RECALL = 'write for example: --recall "baseline=89 spec=94" --recalled-at "befo
 def settings_of(target: Target, given: dict[str, Any]) -> RunSettings:
     """Settings of a new run. `given` holds the options by name, None where nothing was said. Raises UsageError."""
     wanted: dict[str, Any] = {
+        "named": target.name or None,
         "symptom": _typed(given.get("symptom")),
         "recall": _checked_recall(given),
         "recalled_at": _typed(given.get("recalled_at")),
@@ -120,16 +120,4 @@ def checked_prompts(wanted: str | None) -> str | None:
         from_file(Path(wanted))
         return str(whole_path(wanted))
     built_in(wanted)
-    return wanted
-
-
-def checked_engine(wanted: str | None) -> str | None:
-    """An engine that has an adapter. Raises UsageError."""
-    if wanted is None:
-        return None
-    from specdoctor.assembly.catalogue import all_engines
-
-    known = [engine.name for engine in all_engines()]
-    if wanted not in known:
-        raise UsageError(unknown_word("engine", wanted, known), next_step="correct it in the targets file")
     return wanted

@@ -14,7 +14,7 @@ from pydantic import Field, ValidationError, field_validator
 from specdoctor.cli.toml_places import TomlPlaces
 from specdoctor.core.endpoint import Endpoint
 from specdoctor.core.errors import UsageError
-from specdoctor.core.faults import Fault, explained, nearest, refusal
+from specdoctor.core.faults import Fault, explained, nearest, refusal, unknown_word
 from specdoctor.core.input_file import is_file, read_input, whole_path
 from specdoctor.core.install import OtherInstall
 from specdoctor.core.model import Frozen
@@ -202,9 +202,9 @@ def resolve(wanted: str | None, file: Path | None) -> Target:
     path = file or default_file()
     known = read_targets(path) if path is not None else {}
     if wanted is None:
-        return _only(known, path)
+        return _sound(_only(known, path))
     if wanted in known:
-        return known[wanted]
+        return _sound(known[wanted])
     if ":" in wanted:
         return Target(transport=wanted)
     where = f"in {path}" if path else f"(no {FILE_NAME} here or in the configuration folder)"
@@ -214,6 +214,24 @@ def resolve(wanted: str | None, file: Path | None) -> Target:
     raise UsageError(
         f'no target is named "{wanted}" {where}{nearest(wanted, known)}', next_step=f"name one that exists; {listed}"
     )
+
+
+def _sound(target: Target) -> Target:
+    """The target, whose words of a closed list are known. Raises UsageError, before anything is reached."""
+    checked_engine(target.engine)
+    return target
+
+
+def checked_engine(wanted: str | None) -> str | None:
+    """An engine that has an adapter. Raises UsageError."""
+    if wanted is None:
+        return None
+    from specdoctor.assembly.catalogue import all_engines
+
+    known = [engine.name for engine in all_engines()]
+    if wanted not in known:
+        raise UsageError(unknown_word("engine", wanted, known), next_step="correct it in the targets file")
+    return wanted
 
 
 def _only(known: dict[str, Target], path: Path | None) -> Target:

@@ -129,8 +129,8 @@ def _tuned(
     from specdoctor.cli.targets import resolve
 
     target = resolve(wanted, targets_file)
-    say(f"specdoctor: logging in to {target.transport}")
     settings = settings_of(target, given)
+    say(f"specdoctor: logging in to {target.transport}")
     operations = operations_for(target.transport, settings, accept_new=accept_new)
     store = open_store()
     try:

@@ -117,6 +117,12 @@ class LedgerView:
         return max(reversed(seen), key=lambda other: other.same, default=None)
 
     @property
+    def restarting_since(self) -> float | None:
+        """When the restart or restoration began that is under way; None where none is."""
+        begun = [a.started.at for a in self.open_actions() if a.started.what in ("relaunch", "restore")]
+        return max(begun, default=None)
+
+    @property
     def restored(self) -> bool | None:
         """None: nothing was ever changed. True: the original is back, proved equal, and not seen to be slower.
 

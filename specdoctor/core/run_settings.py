@@ -25,8 +25,10 @@ class RunSettings(Frozen):
     for the best setting measures with (empty: `concurrency`), `launch_spread` the relative spread between two launches
     of one setting as it is known here (None: assumed), `keep_corrected` a folder on the host where a corrected copy of
     the drafter's stays (None: none stays). `playbook_values` are its parameters that were set.
+    `named` is the target's name in the targets file, "" where its address was given.
     """
 
+    named: str = ""
     symptom: str = ""
     recall: str = ""
     recalled_at: str = ""

@@ -42,6 +42,23 @@ def clock(seconds: float) -> str:
     return f"{hours}:{minutes:02d}:{secs:02d}" if hours else f"{minutes}:{secs:02d}"
 
 
+def place_words(target: str, named: str) -> str:
+    """A target as it was named, with its address where that is another word: `eagle-a (ssh://gpu-7)`."""
+    return target if named in ("", target) else f"{named} ({target})"
+
+
+def restarts_words(ledger: Ledger) -> str:
+    """Restarts of those allowed, and how long the server was down: `1 of 3 restarts, 0:25 down`.
+
+    What one that is under way has taken so far is not known from the record.
+    """
+    made = f"{ledger.restarts} of {ledger.settings.max_restarts} restarts"
+    if ledger.restarting_since is None:
+        return f"{made}, {clock(ledger.downtime_s)} down"
+    before = f", {clock(ledger.downtime_s)} down before" if ledger.downtime_s else ""
+    return f"{made}, the last without an end yet{before}"
+
+
 def duration(seconds: float) -> str:
     """A duration in words: seconds below a minute, else minutes and seconds."""
     if seconds < 10:

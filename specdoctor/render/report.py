@@ -18,7 +18,7 @@ from specdoctor.core.measurement import Measurement
 from specdoctor.core.model import Status
 from specdoctor.core.server import Source
 from specdoctor.render.asked import keyed_quotes, rewrites_of
-from specdoctor.render.figures import RESULT_WORDS, amount, change_words, clock, duration, result
+from specdoctor.render.figures import RESULT_WORDS, amount, change_words, clock, duration, place_words, result
 from specdoctor.render.json_run import estimators
 from specdoctor.render.layout import paste_lines
 from specdoctor.render.lines import event_line, is_checkpoint
@@ -85,7 +85,10 @@ def _heading(ledger: Ledger) -> Md:
         ("resumed", f"{ledger.resumes} times" if ledger.resumes != 1 else "once"),
         ("written by", f"specdoctor {ledger.started.tool_version}"),
     ]
-    return table(("target", ledger.started.target), [r for r in rows if r[0] != "resumed" or ledger.resumes])
+    return table(
+        ("target", place_words(ledger.started.target, ledger.settings.named)),
+        [r for r in rows if r[0] != "resumed" or ledger.resumes],
+    )
 
 
 def _verdict(ledger: Ledger) -> Md:

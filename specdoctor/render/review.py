@@ -18,7 +18,15 @@ from specdoctor.core.model import DECIDED, Status
 from specdoctor.core.resuming import resume_line
 from specdoctor.render.asked import rewrites_of
 from specdoctor.render.clean import clean, one_line
-from specdoctor.render.figures import TODO_WORDS, amount, clock, evidence_ids, prediction_and_result
+from specdoctor.render.figures import (
+    TODO_WORDS,
+    amount,
+    clock,
+    evidence_ids,
+    place_words,
+    prediction_and_result,
+    restarts_words,
+)
 from specdoctor.render.json_run import estimators
 from specdoctor.render.layout import columns, labelled, pad, paste_lines, wrap
 from specdoctor.render.lines import cited_by, event_line, is_checkpoint
@@ -145,9 +153,9 @@ def _summary(ledger: Ledger, width: int, *, at_work: bool) -> str:
         else:
             state = "unfinished" + (f"; without a known end: {running}" if running else "")
     restored = {None: "never changed", True: "as it was found", False: "NOT proved to be as it was found"}
-    cost = f"{ledger.restarts} of {ledger.settings.max_restarts} restarts, {clock(ledger.downtime_s)} down"
+    cost = restarts_words(ledger)
     rows = [
-        (f"run {ledger.run}", f"on {ledger.started.target if ledger.started else '?'}, begun {begun}"),
+        (f"run {ledger.run}", f"on {_place(ledger)}, begun {begun}"),
         ("told", "; ".join(filter(None, (ledger.settings.symptom, *(c.text for c in ledger.claims))))),
         ("state", f"{state}; {clock(ledger.last_at - ledger.first_at)} from first to last event"),
         ("server", event_line(ledger.server).removeprefix("server ") if ledger.server else "not looked at"),
@@ -157,6 +165,10 @@ def _summary(ledger: Ledger, width: int, *, at_work: bool) -> str:
     return "\n".join(
         line for label, text in rows if text for line in labelled(label, text, label_width=11, width=width)
     )
+
+
+def _place(ledger: Ledger) -> str:
+    return place_words(ledger.started.target, ledger.settings.named) if ledger.started else "?"
 
 
 def _recommendation(ledger: Ledger, width: int) -> str:

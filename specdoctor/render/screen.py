@@ -53,6 +53,8 @@ class Picture:
     run: str
     server: tuple[str, ...]
     budget: str
+    down_s: float
+    restarting_since: float | None
     traffic: str
     rows: tuple[Row, ...]
     doing: str
@@ -81,7 +83,9 @@ def picture_of(ledger: Ledger) -> Picture:
         target=one_line(started.target) if started else "",
         run=one_line(started.run) if started else "",
         server=_server(ledger),
-        budget=_budget(ledger),
+        budget=f"{ledger.restarts} of {ledger.settings.max_restarts} restarts" if started else "",
+        down_s=ledger.downtime_s,
+        restarting_since=ledger.restarting_since,
         traffic=_traffic(ledger),
         rows=tuple(Row(h, prediction_and_result(h, ledger)) for h in ledger.hypotheses.values()),
         doing=_doing(running[-1].started) if running else "",
@@ -98,12 +102,6 @@ def _server(ledger: Ledger) -> tuple[str, ...]:
     name, summary = server_words(seen)
     pid = f", pid {seen.ref.pid}" if seen.ref else f", {seen.state}"
     return (f"{name}{pid}", summary)
-
-
-def _budget(ledger: Ledger) -> str:
-    if ledger.started is None:
-        return ""
-    return f"{ledger.restarts} of {ledger.settings.max_restarts} restarts, {clock(ledger.downtime_s)} down"
 
 
 def _traffic(ledger: Ledger) -> str:
@@ -147,8 +145,16 @@ def _budget_line(picture: Picture, now: float, width: int) -> Text:
     line = Text(pad("budget", _LABEL))
     right = clock(now - picture.first_at) if picture.first_at else "0:00"
     room = width - _LABEL - width_of(right) - 2
-    line.append(gapped((picture.budget, picture.traffic), room))
+    budget = f"{picture.budget}, {_down(picture, now)}" if picture.budget else ""
+    line.append(gapped((budget, picture.traffic), room))
     return _right(line, right, width)
+
+
+def _down(picture: Picture, now: float) -> str:
+    """How long the server was down; of a restart under way all the time since its beginning counts, at most."""
+    if picture.restarting_since is None:
+        return f"{clock(picture.down_s)} down"
+    return f"at most {clock(picture.down_s + max(now - picture.restarting_since, 0.0))} down"
 
 
 def _right(line: Text, right: str, width: int) -> Text:

@@ -11,13 +11,14 @@ from specdoctor.core import person_events as pe
 from specdoctor.core.errors import EXIT_APPROVAL, EXIT_INCONCLUSIVE
 from specdoctor.core.ports import Check
 from specdoctor.core.server import Rewrite
-from specdoctor.render.figures import clock
+from specdoctor.render.figures import clock, place_words
 from specdoctor.render.layout import columns, labelled, wrap
 
 RUN_ROW_KINDS = (
     "run.started",
     "run.resumed",
     "action.started",
+    "action.ended",
     "server.relaunched",
     "server.restored",
     "approval.asked",
@@ -31,13 +32,15 @@ RUN_ROW_KINDS = (
 
 
 AT_WORK = "at work"
+_DOING = {"restore": "puts the server back", "relaunch": "restarts the server", "bench": "measures"}
 _SUMMARY = 40
 """Columns that a summary needs beside the rest of its run; with less it stands below."""
 
 
 class RunRow(NamedTuple):
     """One run in a list. `state` says how it ended, that it did not, or that it is at work; `warning` what must not be
-    overlooked; `waits` who is waited for, and for what.
+    overlooked; `waits` who is waited for, and for what; `named` the target's name in the targets file, "" without one;
+    `doing` what is done to the server now.
     """
 
     run: str
@@ -48,6 +51,13 @@ class RunRow(NamedTuple):
     summary: str
     warning: str
     waits: str = ""
+    named: str = ""
+    doing: str = ""
+
+    @property
+    def place(self) -> str:
+        """The target as it was named, with its address where that is another word."""
+        return place_words(self.target, self.named)
 
 
 class PlaybookRow(NamedTuple):
@@ -104,6 +114,8 @@ def run_row(events: Iterable[ev.Event], *, at_work: bool = False) -> RunRow | No
         summary=verdict.headline if verdict else ended.reason if ended else started.settings.symptom,
         warning="server may not be as it was" if changed else "",
         waits=waiting.words(started, ended),
+        named=started.settings.named,
+        doing=waiting.doing if at_work and ended is None else "",
     )
 
 
@@ -114,6 +126,12 @@ class _Waiting:
         self._asked: ev.ApprovalAsked | None = None
         self._pause: pe.PauseSet | None = None
         self._by_hand: ev.MoveRefused | None = None
+        self._open: dict[str, str] = {}
+
+    @property
+    def doing(self) -> str:
+        """What is done to the server now; "" for nothing that it would notice."""
+        return next((_DOING[what] for what in reversed(self._open.values()) if what in _DOING), "")
 
     def take(self, event: ev.Event) -> None:
         match event:
@@ -127,12 +145,19 @@ class _Waiting:
                 self._by_hand = event
             case ev.RunResumed():
                 self._asked = None
+                self._open = {}
+            case ev.ActionStarted():
+                self._open[event.action] = event.what
+            case ev.ActionEnded():
+                self._open.pop(event.action, None)
             case _:
                 pass
 
     def words(self, started: ev.RunStarted, ended: ev.RunEnded | None) -> str:
         """`ann@laptop: permission to restart (B2)`; nothing where nobody is waited for."""
         who = started.by or "somebody"
+        if ended is None and self._open:
+            return ""  # what goes on, or was cut off, comes first
         if self._pause is not None and (ended is None or ended.exit_code == EXIT_APPROVAL):
             return f"{self._pause.by}: paused"
         if self._asked is not None and (ended is None or ended.exit_code == EXIT_APPROVAL):
@@ -162,7 +187,7 @@ def runs_table(rows: Iterable[RunRow], *, width: int = 80) -> str:
             datetime.fromtimestamp(r.started_at, UTC).strftime("%m-%d %H:%M"),
             clock(r.lasted_s),
             r.state,
-            r.target,
+            r.place,
         )
         for r in listed
     ]
@@ -181,7 +206,7 @@ def runs_table(rows: Iterable[RunRow], *, width: int = 80) -> str:
 
 def _told(row: RunRow) -> str:
     waits = f"waits for {row.waits}" if row.waits else ""
-    return "; ".join(part for part in (row.warning.upper(), waits, row.summary) if part)
+    return "; ".join(part for part in (row.warning.upper(), row.doing, waits, row.summary) if part)
 
 
 def checks_table(checks: Iterable[Check], *, width: int = 80) -> str:

@@ -7,10 +7,12 @@ from pathlib import Path
 import platformdirs
 import pytest
 
+from specdoctor.cli.bench_turns import turns_of
 from specdoctor.cli.settings import settings_of
 from specdoctor.cli.targets import Target, read_targets, resolve
 from specdoctor.core.errors import UsageError
 from specdoctor.core.model import Risk
+from tests.cli.conftest import Command
 
 WHOLE = """\
 [targets.eagle-a]
@@ -164,3 +166,42 @@ def test_commands_for_a_restart_are_read_and_their_faults_told(tmp_path: Path) -
     assert any("start" in row and "{args} once" in row for row in told)
     assert any("stop" in row and "takes no {args}" in row for row in told)
     assert any("restart" in row for row in told)
+
+
+@pytest.mark.parametrize(
+    "words", [("check", "request-cap", "a"), ("doctor", "a"), ("status", "a"), ("investigate", "a"), ("tune", "a")]
+)
+def test_a_wrong_engine_of_a_target_is_refused_before_anybody_logs_in(
+    specdoctor: Command, folder: Path, words: tuple[str, ...]
+) -> None:
+    (folder / "specdoctor.toml").write_text('[targets.a]\ntransport = "ssh://nowhere"\nengine = "sglan"\n')
+    result = specdoctor(*words)
+    assert result.exit_code == 2
+    assert 'unknown engine "sglan"; did you mean "sglang"?' in result.stderr
+    assert "logging in" not in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "near"),
+    [
+        (("check", "layer-wirng", "ssh://nowhere"), '"layer-wiring"'),
+        (("tune", "ssh://nowhere", "--prompts", "chatt"), "chat, code"),
+        (("investigate", "ssh://nowhere", "--prompts", "chatt"), "chat, code"),
+        (("bench", "ssh://nowhere", "--against-launch", "--", "--allow", "restart"), "no flag"),
+    ],
+)
+def test_a_wrong_name_is_refused_before_anybody_logs_in(specdoctor: Command, words: tuple[str, ...], near: str) -> None:
+    result = specdoctor(*words)
+    assert result.exit_code == 2, result.output
+    assert near in result.stderr
+    assert "logging in" not in result.stderr
+
+
+def test_another_launch_may_be_written_with_equals_signs() -> None:
+    assert turns_of("--speculative-num-steps=5 --x 1", 3) == turns_of("--speculative-num-steps 5 --x 1", 3)
+
+
+def test_a_run_knows_the_name_of_its_target(folder: Path) -> None:
+    (folder / "specdoctor.toml").write_text('[targets.a]\ntransport = "ssh://nowhere"\n')
+    assert settings_of(resolve("a", None), {}).named == "a"
+    assert settings_of(resolve("ssh://nowhere", None), {}).named == ""

@@ -3,6 +3,7 @@ from __future__ import annotations
 import pytest
 
 from specdoctor.core.errors import UsageError
+from specdoctor.core.events import RunStarted
 from specdoctor.render.review import evidence_text, review_text
 from tests.render.snapshots import check_snapshot
 from tests.render.story import LOG, story, until
@@ -59,3 +60,11 @@ def test_unknown_evidence_lists_what_there_is() -> None:
     with pytest.raises(UsageError) as raised:
         evidence_text(story(), "E99")
     assert "E1, E2, E3" in raised.value.next_step
+
+
+def test_a_review_says_where_a_named_target_is() -> None:
+    begun = story()[0]
+    assert isinstance(begun, RunStarted)
+    settings = begun.settings.model_copy(update={"named": "prod"})
+    text = review_text([begun.model_copy(update={"settings": settings}), *story()[1:]])
+    assert "on prod (eagle-a), begun" in text

@@ -114,3 +114,30 @@ def test_checks_playbooks_and_rewrites() -> None:
     )
     check_snapshot("tables.txt", "\n\n".join(tables))
     assert all(len(line) <= 80 for table in tables for line in table.splitlines())
+
+
+def test_who_puts_the_server_back_waits_for_nobody() -> None:
+    asked = ev.ApprovalAsked(batch="B1", risk=Risk.RESTART, text="?")
+    paused = pe.PauseSet(paused=True, by="bob@desk")
+    begun = ev.RunStarted(
+        run="r1", target="ssh://lab", settings=RunSettings(named="eagle-a"), tool_version="1", by="ann"
+    )
+    back = ev.ActionStarted(action="A3", what="restore", risk=Risk.RESTART, move={}, why="it ends")
+    done = ev.ActionEnded(action="A3", outcome="done", duration_s=3.0, summary="restored")
+    for first in (asked, paused):
+        row = run_row([begun, first, back], at_work=True)
+        assert row is not None
+        assert (row.state, row.waits, row.doing) == ("at work", "", "puts the server back")
+        assert "puts the server back" in runs_table([row])
+        assert waits(first, back) == "", "it was cut off"
+        assert waits(first, back, done, ev.RunEnded(exit_code=4, reason="waits")) != ""
+
+
+def test_a_target_is_shown_as_it_was_named_and_where_it_is() -> None:
+    begun = ev.RunStarted(run="r1", target="ssh://lab", settings=RunSettings(named="eagle-a"), tool_version="1")
+    row = run_row([begun])
+    assert row is not None
+    assert "eagle-a (ssh://lab)" in runs_table([row])
+    plain = run_row([begun.model_copy(update={"settings": RunSettings()})])
+    assert plain is not None
+    assert runs_table([plain]).endswith("ssh://lab")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from specdoctor.core.model import Risk
-from specdoctor.render.figures import clock
+from specdoctor.render.figures import clock, restarts_words
 from specdoctor.render.layout import labels
 from specdoctor.session.command import Command, Outcome
 from specdoctor.session.view import View
@@ -18,7 +18,7 @@ def _run(view: View, typed: str) -> Outcome:
     allowed = [tier.word for tier in (Risk.LOAD, Risk.RESTART) if ledger.granted(tier)]
     keeps = "one is kept for putting the original back"
     rows = [
-        ("restarts", f"{ledger.restarts} of {settings.max_restarts} used, {clock(ledger.downtime_s)} down; {keeps}"),
+        ("restarts", f"{restarts_words(ledger)}; {keeps}"),
         ("time", f"{clock(used_s)} of {settings.max_minutes:g} min"),
         ("model", ledger.model_words or "none is asked"),
         ("allowed", ", ".join(allowed) if allowed else "reading only; benchmarks and restarts are asked about"),
