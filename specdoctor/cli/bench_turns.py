@@ -31,7 +31,8 @@ def turns_of(text: str, starts: int) -> Turns:
         raise UsageError(f"--against-launch {text!r}: {error}", next_step=_HOW) from error
     if not words or not words[0].startswith("--"):
         raise UsageError(f"--against-launch {text!r} names no launch", next_step=_HOW)
-    flags = launch_flags([part for word in words for part in (word.split("=", 1) if word[:2] == "--" else [word])])
+    parts = tuple(part for word in words for part in (word.split("=", 1) if word[:2] == "--" else [word]))
+    flags = launch_flags(parts)
     if not flags:
         raise UsageError(f"--against-launch {text!r} has no flag with a value", next_step=_HOW)
     return Turns(set_flags=flags, starts=starts)
