@@ -17,7 +17,7 @@ from tests.live.engine import LiveEngine, cache_folder
 from tests.live.ground import Ground, Outcome, ground, runs_again, stop_all_on
 from tests.live.llamacpp_engine import LlamaCpp
 from tests.live.missing import Missing
-from tests.live.scenarios import Scenario, right
+from tests.live.scenarios import Scenario, right, speed_up
 from tests.live.server import NotUp, RunningServer
 from tests.live.tiny_models import STORED
 from tests.live.vllm_engine import Vllm
@@ -36,7 +36,11 @@ def _verdict(outcome: Outcome) -> tuple[str, tuple[str, ...], tuple[str, ...]]:
     return str(outcome.document.get("verdict") or "none"), proved, explains
 
 
-def _run(scenario: Scenario, place: Ground, engine: LiveEngine) -> bool:
+def _run(scenario: Scenario, place: Ground, engine: LiveEngine, *, give_up: float) -> bool:
+    """One scenario, within what is left of the run's time."""
+    if time.monotonic() >= give_up:
+        print(f"MISS {scenario.name:<22} not run: the time is over", flush=True)
+        return False
     port = free_port()
     launch = engine.launch(scenario, port=port)
     server = RunningServer.start(launch, log=place.folder / f"{scenario.name}.log", cwd=place.folder)
@@ -45,7 +49,7 @@ def _run(scenario: Scenario, place: Ground, engine: LiveEngine) -> bool:
         server.await_ready()
         ready_s = time.monotonic() - begun
         asked = ("--server-port", str(port), "--symptom", scenario.symptom)
-        outcome = place.investigate(*asked, *INVESTIGATE, *PROMPTS)
+        outcome = place.investigate(*asked, *INVESTIGATE, *PROMPTS, longest_s=max(give_up - time.monotonic(), 1.0))
         restored = runs_again(launch.argv, port)
     except NotUp as failure:
         print(f"MISS {scenario.name:<22} {failure}", flush=True)
@@ -56,30 +60,33 @@ def _run(scenario: Scenario, place: Ground, engine: LiveEngine) -> bool:
     (place.folder / f"{scenario.name}.json").write_text(json.dumps(outcome.document, indent=1), encoding="utf-8")
     (place.folder / f"{scenario.name}.said").write_text(outcome.said, encoding="utf-8")
     word, proved, explains = _verdict(outcome)
-    found = right(scenario, word, proved, explains)
+    found = right(scenario, word, proved, explains, speed_up(outcome.document))
     wanted = " or ".join(scenario.causes) or "healthy"
     mark, back = "ok  " if restored and found else "MISS", "restored" if restored else "NOT RESTORED"
     named = " ".join(dict.fromkeys((*explains, *(f"{cause} (proved)" for cause in proved)))) or "-"
     took = f"{outcome.seconds:.0f} s after a start of {ready_s:.1f} s"
     print(f"{mark} {scenario.name:<22} {word} {named} (wanted {wanted}), {back}, {took}")
-    print("     " + str(outcome.document.get("headline") or outcome.said.strip()[-300:]), flush=True)
+    print("     " + str(outcome.document.get("headline") or outcome.said.strip()[-300:]))
+    print("     " + (speed_up(outcome.document) or "speed with and without was not compared"), flush=True)
     return restored and found
 
 
 def _all(name: str, only: str, keep: Path | None) -> int:
     engine, cache = ENGINES[name](), cache_folder()
     chosen = tuple(s for s in engine.scenarios if not only or s.name in only.split(","))
-    print(f"live tests on {engine.title}, {len(chosen)} scenarios: {engine.cost(cache, len(chosen))}", flush=True)
+    minutes, told = engine.minutes(cache, len(chosen)), f"live tests on {engine.title}, {len(chosen)} scenarios"
+    print(f"{told}: up to {minutes:.0f} min ({engine.cost(cache)})", flush=True)
     missing = engine.missing(cache)
     if missing:
         raise Missing(missing)
     begun = time.monotonic()
+    give_up = begun + 60.0 * minutes
     with tempfile.TemporaryDirectory(prefix="specdoctor-live-") as temporary:
         folder = keep or Path(temporary)
         engine.prepare(cache, folder / "models")
         prepared = time.monotonic()
         with ground(folder / "user") as place:
-            right = [_run(scenario, place, engine) for scenario in chosen]
+            right = [_run(scenario, place, engine, give_up=give_up) for scenario in chosen]
     took = (
         f"{(time.monotonic() - begun) / 60:.1f} min, {(prepared - begun) / 60:.1f} of them to install and make models"
     )

@@ -27,8 +27,12 @@ class LiveEngine(Protocol):
     @property
     def scenarios(self) -> tuple[Scenario, ...]: ...
 
-    def cost(self, cache: Path, count: int) -> str:
-        """What a run of so many scenarios takes, in minutes and disk; nothing is done for it."""
+    def minutes(self, cache: Path, count: int) -> float:
+        """What a run of so many scenarios may take, installation included; it is ended after that."""
+        ...
+
+    def cost(self, cache: Path) -> str:
+        """What else it takes, in disk and memory; nothing is done for it."""
         ...
 
     def missing(self, cache: Path) -> str:

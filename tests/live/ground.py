@@ -19,10 +19,8 @@ from typing import Any
 from tests.transports.ssh_servers import OpenSshServer, make_key, why_no_sshd
 
 ALIAS = "live"
-LONGEST_S = 3600.0
-"""Of one investigation: an engine that takes minutes to start is started up to five times."""
 PUT_BACK_S = 900.0
-"""How long an interrupted one may take to put the server back."""
+"""How long an interrupted investigation may take to put the server back."""
 
 
 @dataclass(frozen=True)
@@ -43,8 +41,8 @@ class Ground:
         self._sshd = sshd
         self._config = config
 
-    def investigate(self, *words: str) -> Outcome:
-        """Run the command line as its user would, bounded in time."""
+    def investigate(self, *words: str, longest_s: float) -> Outcome:
+        """Run the command line as its user would; after so long it is interrupted, and puts the server back."""
         program = Path(sys.executable).with_name("specdoctor")
         argv = [str(program), "investigate", f"ssh://{ALIAS}", "--ssh-config", str(self._config), "--json", *words]
         environment = {**os.environ, "HOME": str(self.folder), "XDG_DATA_HOME": str(self.folder / "data")}
@@ -54,10 +52,10 @@ class Ground:
             stderr=subprocess.PIPE, text=True,
         ) as run:  # fmt: skip
             try:
-                told, said = run.communicate(timeout=LONGEST_S)
+                told, said = run.communicate(timeout=longest_s)
             except subprocess.TimeoutExpired:
                 put_back(run)
-                return Outcome(-1, {}, LONGEST_S, f"no end after {LONGEST_S:.0f} s: it was interrupted")
+                return Outcome(-1, {}, longest_s, f"no end after {longest_s:.0f} s: it was interrupted")
             except BaseException:
                 put_back(run)
                 raise

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 SLOW = "speculative decoding brings less than it should"
 ONE_SPEED = "speculation does not speed it up"
@@ -24,10 +25,19 @@ class Scenario:
     symptom: str = SLOW
 
 
-def right(scenario: Scenario, word: str, proved: tuple[str, ...], explains: tuple[str, ...]) -> bool:
-    """Whether what was planted was found, by evidence or as the explanation, and nothing else is said to explain it."""
+def speed_up(document: dict[str, Any]) -> str:
+    """The gain or loss by speculation with its interval, as a run tells it; empty where it was not compared."""
+    told = [c for c in document.get("comparisons") or [] if c.get("about") == "speculation"]
+    return str(told[0].get("text") or "") if told and told[0].get("throughput_ratio_interval") else ""
+
+
+def right(scenario: Scenario, word: str, proved: tuple[str, ...], explains: tuple[str, ...], gain: str) -> bool:
+    """Whether what was planted was found, by evidence or as the explanation, and nothing else is said to explain it.
+
+    A sound server must be told as healthy, with what speculation brings.
+    """
     if not scenario.causes:
-        return word == "healthy"
+        return word == "healthy" and bool(gain)
     return bool({*proved, *explains} & set(scenario.causes)) and set(explains) <= set(scenario.causes)
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from specdoctor.drafter.gguf import parse_gguf
 from tests.live.ground import runs_again, servers_on
-from tests.live.scenarios import LLAMACPP, VLLM, Scenario, right
+from tests.live.scenarios import LLAMACPP, VLLM, Scenario, right, speed_up
 from tests.live.tiny_models import RECORD, load, makers, other_tokenizer, without_map, write
 from tests.transports.ssh_servers import free_port
 
@@ -64,9 +64,17 @@ def test_nothing_runs_on_a_port_that_is_free() -> None:
 
 def test_a_scenario_is_right_by_what_was_planted_and_nothing_else() -> None:
     planted = Scenario("x", "", ("WIRE-1",))
-    assert right(planted, "not-enough-evidence", ("WIRE-1",), ())
-    assert right(planted, "cause", (), ("WIRE-1",))
-    assert not right(planted, "cause", ("WIRE-1",), ("TRAIN-2",))
-    assert not right(planted, "healthy", (), ())
-    assert right(Scenario("x", ""), "healthy", (), ())
-    assert not right(Scenario("x", ""), "cause", ("CFG-4",), ("CFG-4",))
+    assert right(planted, "not-enough-evidence", ("WIRE-1",), (), "")
+    assert right(planted, "cause", (), ("WIRE-1",), "")
+    assert not right(planted, "cause", ("WIRE-1",), ("TRAIN-2",), "")
+    assert not right(planted, "healthy", (), (), "twice as fast")
+    assert right(Scenario("x", ""), "healthy", (), (), "twice as fast")
+    assert not right(Scenario("x", ""), "healthy", (), (), "")
+    assert not right(Scenario("x", ""), "cause", ("CFG-4",), ("CFG-4",), "slower")
+
+
+def test_a_gain_is_told_with_its_interval_or_not_at_all() -> None:
+    told = {"about": "speculation", "text": "2.0 (1.8-2.2) times", "throughput_ratio_interval": [1.8, 2.2]}
+    assert speed_up({"comparisons": [{"about": "workers"}, told]}) == "2.0 (1.8-2.2) times"
+    assert speed_up({"comparisons": [{**told, "throughput_ratio_interval": None}]}) == ""
+    assert speed_up({}) == ""
