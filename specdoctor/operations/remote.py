@@ -84,7 +84,8 @@ class RemoteOperations:
         result = self._patience.bear(
             lambda: self._talk.run(
                 "probe", params, timeout_s=SNAPSHOT_TIMEOUT_S, fallback=shell_probe(), arguments=arguments
-            )
+            ),
+            time_outs=0,
         )
         if MARK in result.text:
             return read_shell_facts(result.text)
@@ -93,7 +94,7 @@ class RemoteOperations:
         return facts
 
     def read_range(self, path: str, *, offset: int, length: int) -> bytes:
-        return self._patience.bear(lambda: self._host.read_range(path, offset=offset, length=length))
+        return self._patience.bear(lambda: self._host.read_range(path, offset=offset, length=length), time_outs=0)
 
     def watch(self, server: ServerRef, *, seconds: float, log_path: str | None) -> WatchRecord:
         params: Document = {"server": server.model_dump(), "seconds": seconds, "log_path": log_path}
