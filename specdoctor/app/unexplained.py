@@ -8,12 +8,38 @@ from specdoctor.core.measurement import Measurement
 
 FURTHER = 1.10
 """A typed speed that is so much above all that was measured was not reached here."""
+NOTHING_ACCEPTED = 1.02
+"""Tokens a cycle at most, with which no cycle is cheaper by the token than a step: it holds one, and drafting."""
 
 
 def unexplained(ledger: Ledger) -> tuple[str, ...]:
     """What still has to be measured before the complaint can be called unfounded; empty where nothing has."""
     symptom = read_symptom(ledger.settings.symptom)
-    return (*_slower_in_use(ledger, symptom), *_not_reached(ledger, symptom), *_other_load(ledger, symptom))
+    return (
+        *_nothing_accepted(ledger),
+        *_slower_in_use(ledger, symptom),
+        *_not_reached(ledger, symptom),
+        *_other_load(ledger, symptom),
+    )
+
+
+def _nothing_accepted(ledger: Ledger) -> list[str]:
+    """Faster with speculation although no draft is accepted, which the machine has made and not speculation."""
+    concurrency = ledger.settings.concurrency
+    now, off = ledger.measured("original", concurrency=concurrency), ledger.baseline(concurrency)
+    if now is None or off is None or not now.spec.on or now.accept_length is None:
+        return []
+    if now.throughput is None or off.throughput is None or now.accept_length.high > NOTHING_ACCEPTED:
+        return []
+    if now.throughput.low <= off.throughput.high:
+        return []
+    with_it, without = now.throughput.with_unit(), off.throughput.with_unit()
+    where = (
+        f"why it was faster with speculation ({with_it}, {now.evidence}) than without ({without}, {off.evidence}) "
+        "although next to no draft is accepted: then a cycle brings one token and costs a step and the drafting; "
+        "something else kept the machine busy during one of the two: measure both again while nothing else runs there"
+    )
+    return [where]
 
 
 def _slower_in_use(ledger: Ledger, symptom: Symptom) -> list[str]:

@@ -85,3 +85,15 @@ def test_sampled_answers_count_where_somebody_calls_it_slow() -> None:
 def test_load_that_was_measured_is_no_other_load() -> None:
     many = measured(3, 900.0).model_copy(update={"concurrency": 32})
     assert unexplained(ledger("slow under load", many, *PAYS)) == ()
+
+
+def test_no_gain_is_believed_where_no_draft_is_accepted() -> None:
+    def accepts(length: float) -> Measurement:
+        figure = Estimate(value=length, low=length, high=length, unit="tokens/cycle", estimator="counts", n=12)
+        return measured(1, 310.0).model_copy(update={"accept_length": figure})
+
+    [left] = unexplained(ledger("brings less than it should", accepts(1.0), PAYS[1]))
+    assert "310 tok/s (303-317), E1" in left
+    assert "while nothing else runs there" in left
+    assert unexplained(ledger("brings less than it should", accepts(1.6), PAYS[1])) == ()
+    assert unexplained(ledger("brings less than it should", accepts(1.0), measured(2, 330.0, on=False))) == ()
