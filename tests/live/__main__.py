@@ -6,8 +6,10 @@ Exit code: 0 every scenario came to what is true, 1 at least one did not, 5 the 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import signal
+import subprocess
 import sys
 import tempfile
 import time
@@ -46,7 +48,7 @@ def _run(scenario: Scenario, place: Ground, engine: LiveEngine, *, give_up: floa
     server = RunningServer.start(launch, log=place.folder / f"{scenario.name}.log", cwd=place.folder)
     try:
         begun = time.monotonic()
-        server.await_ready()
+        server.await_ready(longest_s=give_up - time.monotonic())
         ready_s = time.monotonic() - begun
         asked = ("--server-port", str(port), "--symptom", scenario.symptom)
         outcome = place.investigate(*asked, *INVESTIGATE, *PROMPTS, longest_s=max(give_up - time.monotonic(), 1.0))
@@ -56,7 +58,8 @@ def _run(scenario: Scenario, place: Ground, engine: LiveEngine, *, give_up: floa
         return False
     finally:
         stop_all_on(port)
-        server.process.wait(timeout=10)
+        with contextlib.suppress(subprocess.TimeoutExpired):  # a killed one goes when the machine has time for it
+            server.process.wait(timeout=60)
     (place.folder / f"{scenario.name}.json").write_text(json.dumps(outcome.document, indent=1), encoding="utf-8")
     (place.folder / f"{scenario.name}.said").write_text(outcome.said, encoding="utf-8")
     word, proved, explains = _verdict(outcome)
