@@ -15,7 +15,7 @@ TOO_MUCH = ("inf", "nan", "1e300", "9" * 30)
 
 
 def numeric() -> Iterator[tuple[str, str]]:
-    """Every option of a number of the commands that reach a host."""
+    """Every option of a number of the commands that reach a host; each has its turn with one of the numbers."""
     group = typer.main.get_command(app)
     for name in REACHING:
         command = group.commands[name]  # type: ignore[attr-defined]
@@ -24,8 +24,9 @@ def numeric() -> Iterator[tuple[str, str]]:
                 yield name, option.opts[0]
 
 
-@pytest.mark.parametrize(("name", "option"), list(numeric()))
-@pytest.mark.parametrize("number", TOO_MUCH)
+@pytest.mark.parametrize(
+    ("name", "option", "number"), [(*each, TOO_MUCH[at % len(TOO_MUCH)]) for at, each in enumerate(numeric())]
+)
 def test_a_number_beyond_all_measure_is_wrong_usage(name: str, option: str, number: str, specdoctor: Command) -> None:
     told = specdoctor(name, "nowhere", option, number)
     assert told.exit_code == 2
