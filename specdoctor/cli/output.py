@@ -49,5 +49,5 @@ def on_terminal() -> bool:
 
 
 def width() -> int:
-    """Columns to fill: those of the terminal, at most 120, at least 60."""
-    return max(60, min(shutil.get_terminal_size((80, 24)).columns, 120))
+    """Columns to fill: those of the terminal, at most 120, at least 20."""
+    return max(20, min(shutil.get_terminal_size((80, 24)).columns, 120))

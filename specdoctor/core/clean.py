@@ -23,6 +23,18 @@ def clean(text: str) -> str:
     return "".join(c for c in text if c in "\n\t" or unicodedata.category(c) not in _GONE)
 
 
+def visible(text: str) -> str:
+    """One line as it is, with what a terminal would act on written out: `\\x1b[31m`."""
+    if text.isascii() and text.isprintable():
+        return text
+    shown = (c if c == "\t" or unicodedata.category(c) not in _GONE else _escaped(c) for c in text)
+    return "".join(shown).expandtabs()
+
+
+def _escaped(c: str) -> str:
+    return c.encode("unicode_escape", "backslashreplace").decode()
+
+
 def one_line(text: str) -> str:
     """`text` cleaned, with every run of white space made one space."""
     return " ".join(clean(text).split())

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from specdoctor.core.clean import clean, one_line
+from specdoctor.core.clean import clean, one_line, visible
 
-__all__ = ["clean", "one_line"]
+__all__ = ["clean", "one_line", "visible"]

@@ -12,6 +12,8 @@ from specdoctor.render.clean import one_line
 
 GAP = 3
 _COLUMN_GAP = 2
+_LEAST_BESIDE = 9
+"""Cells that a text needs beside its label."""
 ELLIPSIS = "..."
 
 
@@ -64,8 +66,14 @@ def wrap(text: str, width: int, *, cut_words: bool = False) -> list[str]:
 
 
 def labelled(label: str, text: str, *, label_width: int, width: int) -> list[str]:
-    """`label` in its own column, `text` wrapped beside it; a label as wide as its column keeps one space."""
+    """`label` in its own column, `text` wrapped beside it; a label as wide as its column keeps one space.
+
+    Where little room is left beside it the text stands below.
+    """
     label_width = max(label_width, width_of(label) + 1)
+    if width - label_width < _LEAST_BESIDE:
+        below = [f"  {line}" for line in wrap(text, width - 2) if line]
+        return [label.rstrip(), *below] if label.strip() else below or [""]
     beside = wrap(text, width - label_width)
     return [(pad(label, label_width) + beside[0]).rstrip(), *(" " * label_width + line for line in beside[1:])]
 
@@ -78,20 +86,39 @@ def labels(rows: Sequence[tuple[str, str]], *, label_width: int, width: int) -> 
 
 
 def columns(header: Sequence[str], rows: Sequence[Sequence[str]], *, width: int) -> str:
-    """A table without lines; the last column is wrapped so that the whole fits `width`."""
+    """A table without lines: where it is wider than `width` its cells are wrapped between words, the widest first.
+
+    Where not even the longest words have room side by side, each row stands with its cells one below the other.
+    """
     cells = [[one_line(c) for c in row] for row in (header, *rows)]
-    widths = [max(width_of(row[i]) for row in cells) for i in range(len(header))]
-    gaps = _COLUMN_GAP * (len(widths) - 1)
-    tail_room = min(widths[-1], 20)
-    while sum(widths[:-1]) + gaps + tail_room > width and max(widths[:-1], default=0) > 12:
-        widths[widths[:-1].index(max(widths[:-1]))] -= 1
-    room = max(width - sum(widths[:-1]) - gaps, 8)
+    places = range(len(header))
+    widths = [max(width_of(row[i]) for row in cells) for i in places]
+    least = [max((width_of(word) for row in cells for word in row[i].split()), default=0) for i in places]
+    room = width - _COLUMN_GAP * (len(widths) - 1)
+    if sum(least) > room:
+        return stacked(header, rows, width=width)
+    fair = [max(least[i], min(widths[i], 20 if i == len(widths) - 1 else 12)) for i in places]
+    while sum(widths) > room:
+        slack = [i for i in places if widths[i] > fair[i]] or [i for i in places if widths[i] > least[i]]
+        widths[max(slack, key=lambda i: widths[i])] -= 1
     out: list[str] = []
     for row in cells:
-        tail = wrap(row[-1], room)
-        lead = "".join(pad(clip(c, w), w + _COLUMN_GAP) for c, w in zip(row[:-1], widths[:-1], strict=True))
-        out.append((lead + tail[0]).rstrip())
-        out += [" " * width_of(lead) + line for line in tail[1:]]
+        wrapped = [wrap(cell, size) for cell, size in zip(row, widths, strict=True)]
+        for n in range(max(map(len, wrapped))):
+            pieces = [lines[n] if n < len(lines) else "" for lines in wrapped]
+            out.append((" " * _COLUMN_GAP).join(pad(p, w) for p, w in zip(pieces, widths, strict=True)).rstrip())
+    return "\n".join(out)
+
+
+def stacked(header: Sequence[str], rows: Sequence[Sequence[str]], *, width: int) -> str:
+    """A table for little room: of each row its first cell, below it the others with their heads."""
+    out: list[str] = []
+    for row in rows:
+        out += wrap(row[0], width)
+        for head, cell in zip(header[1:], row[1:], strict=True):
+            if one_line(cell):
+                first, *rest = wrap(f"{head} {cell}", width - 2)
+                out += [f"  {first}", *(f"    {line}" for line in wrap(" ".join(rest), width - 4) if rest)]
     return "\n".join(out)
 
 

@@ -16,8 +16,10 @@ from specdoctor.core.ledger import Ledger, fold
 from specdoctor.core.measurement import Measurement
 from specdoctor.core.model import DECIDED, Status
 from specdoctor.core.resuming import resume_line
+from specdoctor.core.server import Source
 from specdoctor.render.asked import rewrites_of
 from specdoctor.render.clean import clean, one_line
+from specdoctor.render.excerpt import excerpt
 from specdoctor.render.figures import (
     TODO_WORDS,
     amount,
@@ -34,7 +36,6 @@ from specdoctor.render.spelled_out import spelled_out
 from specdoctor.render.tables import rewrites_table
 from specdoctor.render.verdict import verdict_text
 
-_HEAD_LINES = 30
 _LABEL = 12
 _MOST_JSON = 4 << 20
 _STAMP = 9
@@ -88,7 +89,7 @@ def evidence_text(
     if record.artefact:
         lines += labelled("artefact", f"{record.artefact}  sha256 {record.sha256 or '?'}", label_width=12, width=width)
         if artefact is not None:
-            lines += ["", *_readable(artefact(record.artefact), width)]
+            lines += ["", *_readable(artefact(record.artefact), width, _quotes(record, ledger))]
     return "\n".join(lines)
 
 
@@ -125,17 +126,40 @@ def _under_labels(rows: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
     return [(name, text) if len(name) < _LABEL else ("", f"{name}: {text}") for name, text in rows]
 
 
-def _readable(content: bytes, width: int) -> list[str]:
-    """The head of an artefact; one that is a JSON document is spelled out."""
+def _quotes(record: EvidenceRecorded, ledger: Ledger) -> list[Source]:
+    """What was quoted, of this evidence first: `excerpt` finds what of it stands in the artefact."""
+    own = [o for o in ledger.observations if o.evidence == record.evidence]
+    others = [o for o in ledger.observations if o.evidence != record.evidence]
+    told = [source for o in (*own, *others) for source in o.observation.sources]
+    return [*_quotes_in(record.data), *told]
+
+
+def _quotes_in(value: Any) -> list[Source]:
+    """The quotes that a record holds in itself, with their lines where they name them."""
+    if isinstance(value, dict):
+        line, where = value.get("line"), value.get("where")
+        here = [
+            Source(
+                where=where if isinstance(where, str) else "", line=line if isinstance(line, int) else None, quote=said
+            )
+            for said in (value.get("quote"), value.get("logged"))
+            if isinstance(said, str)
+        ]
+        return [*here, *(s for each in value.values() for s in _quotes_in(each))]
+    return [s for each in value for s in _quotes_in(each)] if isinstance(value, list | tuple) else []
+
+
+def _readable(content: bytes, width: int, quotes: Sequence[Source]) -> list[str]:
+    """What was quoted of an artefact, or its head; one that is a JSON document is spelled out."""
     text = content.decode("utf-8", errors="replace").strip()
     if text[:1] in ("{", "[") and len(content) <= _MOST_JSON:
         try:
             rows = spelled_out(json.loads(text))
         except (ValueError, RecursionError):
-            return _head(content, width)
+            return excerpt(content, quotes, width=width)
         named = _under_labels([(clean(name), clean(value)) for name, value in rows])
         return [line for name, value in named for line in labelled(one_line(name), value, label_width=12, width=width)]
-    return _head(content, width)
+    return excerpt(content, quotes, width=width)
 
 
 def _section(title: str, lines: Sequence[str]) -> str:
@@ -280,13 +304,3 @@ def _figures(record: EvidenceRecorded, ledger: Ledger) -> list[tuple[str, str]]:
 
 def _citing(evidence: str, history: Sequence[Event]) -> list[str]:
     return [event_line(event) for event in history if evidence in cited_by(event)]
-
-
-def _head(content: bytes, width: int) -> list[str]:
-    if b"\0" in content[:4096]:
-        return [f"binary, {len(content)} bytes"]
-    lines = clean(content.decode("utf-8", errors="replace")).split("\n")
-    shown = [line.expandtabs() for line in lines[:_HEAD_LINES]]
-    cut = [line if len(line) <= width * 3 else f"{line[: width * 3]}..." for line in shown]
-    rest = len(lines) - len(shown)
-    return [*cut, f"({rest} more lines)"] if rest > 0 else cut

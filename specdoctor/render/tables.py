@@ -12,7 +12,7 @@ from specdoctor.core.errors import EXIT_APPROVAL, EXIT_INCONCLUSIVE
 from specdoctor.core.ports import Check
 from specdoctor.core.server import Rewrite
 from specdoctor.render.figures import clock, place_words
-from specdoctor.render.layout import columns, labelled, wrap
+from specdoctor.render.layout import columns, labelled, stacked, wrap
 
 RUN_ROW_KINDS = (
     "run.started",
@@ -35,6 +35,9 @@ AT_WORK = "at work"
 _DOING = {"restore": "puts the server back", "relaunch": "restarts the server", "bench": "measures"}
 _SUMMARY = 40
 """Columns that a summary needs beside the rest of its run; with less it stands below."""
+
+
+_LEAST_TARGET = 12
 
 
 class RunRow(NamedTuple):
@@ -195,6 +198,8 @@ def runs_table(rows: Iterable[RunRow], *, width: int = 80) -> str:
     if sum(sizes) + 2 * len(sizes) + _SUMMARY <= width:
         wide = [(*cell, _told(r)) for cell, r in zip(cells, listed, strict=True)]
         return columns((*heads, "SUMMARY"), wide, width=width)
+    if sum(sizes[:-1]) + 2 * len(sizes) + _LEAST_TARGET > width:
+        return stacked((*heads, ""), [(*cell, _told(r)) for cell, r in zip(cells, listed, strict=True)], width=width)
     # A target is as wide as it is: one that has no room beside the rest is wrapped, and never cut.
     lines = []
     for cell, told in zip((heads, *cells), ("", *map(_told, listed)), strict=True):

@@ -6,6 +6,8 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
 from tests.cli.conftest import Command, document
 
 SYMPTOM = "EAGLE-3: 57 tok/s, 90 tok/s without"
@@ -108,3 +110,16 @@ def test_worlds_are_listed_and_described(specdoctor: Command) -> None:
     assert "healthy" in {row["name"] for row in listed}  # type: ignore[attr-defined]
     schema = document(specdoctor("lab", "schema"))
     assert "properties" in schema
+
+
+def test_output_is_readable_on_a_very_narrow_terminal(
+    specdoctor: Command, facts_of: Facts, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = str(document(specdoctor("investigate", "--from", str(facts_of("kimi-k2.5-eagle3")), "--json"))["run"])
+    monkeypatch.setenv("COLUMNS", "20")
+    for words in (("runs",), ("review", run), ("review", run, "--evidence", "E1"), ("checks",), ("lab", "list")):
+        result = specdoctor(*words)
+        assert result.exit_code == 0, result.output
+        lines = result.stdout.splitlines()
+        wide = [line for line in lines if len(line) > 20 and len(line.split()) > 2]
+        assert len(wide) < len(lines) / 10, wide

@@ -53,6 +53,34 @@ def test_columns_fit_the_width_and_wrap_the_last() -> None:
     ]
 
 
+ROWS = [
+    ("speculative_num_draft_tokens", "16", "2", "the engine's own rule", "a chain of one step has two tokens"),
+    ("max_running_requests", "none said", "48", "", "x"),
+]
+
+
+@pytest.mark.parametrize("width", [20, 30, 40, 60, 80, 120])
+def test_no_cell_of_a_table_is_cut_whatever_the_width(width: int) -> None:
+    header = ("ARGUMENT", "ASKED", "IN FORCE", "HOW", "RULE")
+    table = columns(header, ROWS, width=width)
+    assert "..." not in table
+    words = table.split()
+    assert all(word in words for row in ROWS for cell in row for word in cell.split())
+    assert all(word in words for head in header[1:] for word in head.split())
+    assert all(width_of(line) <= max(width, 28) for line in table.split("\n"))
+
+
+def test_a_table_that_has_no_room_stands_row_by_row() -> None:
+    assert columns(("NAME", "ENGINE", "ABOUT"), [("healthy-one", "sglang", ""), ("b", "", "a b c d e")], width=16) == (
+        "healthy-one\n  ENGINE sglang\nb\n  ABOUT a b c d\n    e"
+    )
+
+
+def test_a_text_without_room_beside_its_label_stands_below() -> None:
+    assert labelled("not known", "why it is slow", label_width=12, width=20) == ["not known", "  why it is slow"]
+    assert labelled("", "why it is slow", label_width=12, width=20) == ["  why it is slow"]
+
+
 @pytest.mark.parametrize("width", [24, 40, 60, 200])
 def test_a_pasted_command_is_the_same_command(width: int) -> None:
     lines = paste_lines(LONG, width=width)

@@ -4,6 +4,7 @@ import pytest
 
 from specdoctor.core.errors import UsageError
 from specdoctor.core.events import RunStarted
+from specdoctor.render.excerpt import excerpt
 from specdoctor.render.review import evidence_text, review_text
 from tests.render.snapshots import check_snapshot
 from tests.render.story import LOG, story, until
@@ -36,11 +37,26 @@ def test_one_piece_of_evidence_with_its_figures() -> None:
     check_snapshot("evidence-figures.txt", evidence_text(story(), "E9"))
 
 
-def test_the_head_of_an_artefact_is_shown_without_its_escape_sequences() -> None:
-    text = evidence_text(story(), "E1", artefact={"E1/server.log": b"\x1b[31m" + LOG * 40}.__getitem__)
-    assert text.endswith("(11 more lines)")
-    assert text.count("is adjusted to") == 30 + 1
+def test_the_quoted_lines_of_an_artefact_are_shown_with_their_numbers_and_what_stands_around_them() -> None:
+    filler = b"".join(b"line %d\n" % n for n in range(1, 41))
+    raw = filler + b"\x1b[31m" + LOG.splitlines()[0] + b"\x1b[0m\n" + filler
+    text = evidence_text(story(), "E1", artefact={"E1/server.log": raw}.__getitem__, width=60)
+    shown = text.split("\n\n", 1)[1].split("\n")
+    assert shown[:3] == ["(38 lines left out)", "  39  line 39", "  40  line 40"]
+    assert shown[3].startswith("> 41  \\x1b[31m")
+    assert all(len(line) <= 60 for line in shown)
+    assert shown[-3:] == ["  42  line 1", "  43  line 2", "(38 more lines)"]
     assert "\x1b" not in text
+
+
+def test_of_an_artefact_that_nobody_quotes_the_head_is_shown() -> None:
+    raw = b"".join(b"line %d of \xe2\x80\xaefiller\n" % n for n in range(1, 42)) + b"x" * 5000
+    text = evidence_text(story(), "E1", artefact=lambda name: raw)
+    assert "   1  line 1 of \\u202efiller" in text
+    assert text.endswith("(12 more lines)")
+    long = excerpt(b"x" * 5000, (), width=40)
+    assert len(long) == 4
+    assert long[-1].endswith("...")
 
 
 def test_data_is_spelled_out_and_no_json() -> None:
