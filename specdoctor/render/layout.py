@@ -12,6 +12,8 @@ from specdoctor.render.clean import one_line
 
 GAP = 3
 _COLUMN_GAP = 2
+_LEAST_OF_LAST = 20
+"""Cells that the last column of a table keeps beside the others."""
 _LEAST_BESIDE = 9
 """Cells that a text needs beside its label."""
 ELLIPSIS = "..."
@@ -88,6 +90,7 @@ def labels(rows: Sequence[tuple[str, str]], *, label_width: int, width: int) -> 
 def columns(header: Sequence[str], rows: Sequence[Sequence[str]], *, width: int) -> str:
     """A table without lines: where it is wider than `width` its cells are wrapped between words, the widest first.
 
+    A long word of the last column squeezes no other: it begins further left, beside or below what stands there.
     Where not even the longest words have room side by side, each row stands with its cells one below the other.
     """
     cells = [[one_line(c) for c in row] for row in (header, *rows)]
@@ -95,19 +98,29 @@ def columns(header: Sequence[str], rows: Sequence[Sequence[str]], *, width: int)
     widths = [max(width_of(row[i]) for row in cells) for i in places]
     least = [max((width_of(word) for row in cells for word in row[i].split()), default=0) for i in places]
     room = width - _COLUMN_GAP * (len(widths) - 1)
-    if sum(least) > room:
+    longest = least[-1]
+    least[-1] = min(longest, _LEAST_OF_LAST)
+    if sum(least) > room or longest > width:
         return stacked(header, rows, width=width)
-    fair = [max(least[i], min(widths[i], 20 if i == len(widths) - 1 else 12)) for i in places]
+    fair = [max(least[i], min(widths[i], 12)) for i in places[:-1]] + [min(widths[-1], _LEAST_OF_LAST)]
     while sum(widths) > room:
         slack = [i for i in places if widths[i] > fair[i]] or [i for i in places if widths[i] > least[i]]
         widths[max(slack, key=lambda i: widths[i])] -= 1
+    return "\n".join(line for row in cells for line in _row(row, widths, width))
+
+
+def _row(row: Sequence[str], widths: Sequence[int], width: int) -> list[str]:
+    """The lines of one row of a table; a word too long for the last column ends where the table does."""
+    *leads, tail = (wrap(cell, size) for cell, size in zip(row, widths, strict=True))
     out: list[str] = []
-    for row in cells:
-        wrapped = [wrap(cell, size) for cell, size in zip(row, widths, strict=True)]
-        for n in range(max(map(len, wrapped))):
-            pieces = [lines[n] if n < len(lines) else "" for lines in wrapped]
-            out.append((" " * _COLUMN_GAP).join(pad(p, w) for p, w in zip(pieces, widths, strict=True)).rstrip())
-    return "\n".join(out)
+    while tail or len(out) < max(map(len, leads), default=0):
+        pieces = [lines[len(out)] if len(out) < len(lines) else "" for lines in leads]
+        lead = "".join(pad(p, w + _COLUMN_GAP) for p, w in zip(pieces, widths[:-1], strict=True))
+        start = min(width_of(lead), max(width - width_of(tail[0]), 0)) if tail else 0
+        text = lead.rstrip()
+        fits = bool(tail) and (not text or width_of(text) + _COLUMN_GAP <= start)
+        out.append((pad(text, start) + tail.pop(0)).rstrip() if fits else text)
+    return out
 
 
 def stacked(header: Sequence[str], rows: Sequence[Sequence[str]], *, width: int) -> str:

@@ -70,6 +70,19 @@ def test_no_cell_of_a_table_is_cut_whatever_the_width(width: int) -> None:
     assert all(width_of(line) <= max(width, 28) for line in table.split("\n"))
 
 
+def test_a_long_word_of_the_last_column_squeezes_no_other() -> None:
+    word = "eagle_config.eagle_aux_hidden_state_ids"
+    rows = [("captured by", "", ""), ("vllm 0.32.0", "embed out(5)", f"{word} in it"), ("configured", "[5]", word)]
+    assert columns(("", "states", "from"), rows, width=58).split("\n") == [
+        "             states        from",
+        "captured by",
+        "vllm 0.32.0  embed out(5)",
+        " " * 19 + word,
+        "                           in it",
+        "configured   [5]   " + word,
+    ]
+
+
 def test_a_table_that_has_no_room_stands_row_by_row() -> None:
     assert columns(("NAME", "ENGINE", "ABOUT"), [("healthy-one", "sglang", ""), ("b", "", "a b c d e")], width=16) == (
         "healthy-one\n  ENGINE sglang\nb\n  ABOUT a b c d\n    e"
