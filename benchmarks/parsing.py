@@ -127,6 +127,22 @@ def profile_of(block: str) -> str:
     return "parsing: missed; own time by function: " + " | ".join(kept)
 
 
+def profile_of_triage(path: Path) -> str:
+    """Where the time of a first verdict goes that came too late."""
+    with tempfile.NamedTemporaryFile() as kept:
+        words = [sys.executable, "-m", "cProfile", "-o", kept.name, "-m", "specdoctor", "triage", str(path)]
+        subprocess.run(words, stdout=subprocess.DEVNULL, check=False)
+        stats = pstats.Stats(kept.name)
+    timed = sorted(((entry[3], place) for place, entry in stats.stats.items()), reverse=True)  # type: ignore[attr-defined]
+    parts = ("readers", "engines", "app", "checks", "cli/long_logs.py", "cli/given_files.py")
+    ours = [
+        f"{Path(file).name}:{name} {spent_s:.2f} s"
+        for spent_s, (file, _, name) in timed
+        if any(f"specdoctor/{part}" in file for part in parts)
+    ]
+    return "triage: missed; time by function, what it calls included: " + " | ".join(ours[:12])
+
+
 def rows() -> Iterator[Row]:
     size_mb = 40 if quick() else 200
     what = f"three fields of a {size_mb} MB log"
@@ -142,6 +158,7 @@ def rows() -> Iterator[Row]:
         size = path.stat().st_size / 1e6
         own, theirs, unicode = ours(path), grep(path, "C"), grep(path, "C.UTF-8")
         first = verdict(path)
+        slow = () if first.wall_s <= FIRST_S else (profile_of_triage(path),)
         whole = path.read_bytes()[:WHOLE_BYTES].decode()
     ratio = theirs.cpu_s / own.cpu_s
     note = (
@@ -176,6 +193,7 @@ def rows() -> Iterator[Row]:
         f"{first.cpu_s:.1f} s of CPU",
         goal=f"<= {FIRST_S:g} s",
         verdict=judged(first.wall_s <= FIRST_S),
+        notes=slow,
     )
     yield Row(
         "triage of that log: most memory",
