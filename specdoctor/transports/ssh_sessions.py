@@ -15,9 +15,6 @@ from paramiko.ssh_exception import ChannelException, SSHException
 from specdoctor.transports.ssh_exchange import closing_at
 
 OPEN_TIMEOUT_S = 30.0
-WINDOW_BYTES = 64 * 1024 * 1024
-"""What the host may send ahead. paramiko asks for more after each tenth of it, now and then when the session has just
-been closed, and strict servers end the whole connection over that."""
 REFUSAL_PATIENCE_S = 1.0
 """A server frees a session a moment after its channel closed; refusals that last longer than this are meant."""
 
@@ -96,9 +93,7 @@ class Sessions:
                 if now >= deadline:
                     raise TimeoutError
                 try:
-                    channel = self.transport.open_session(
-                        window_size=WINDOW_BYTES, timeout=min(deadline - now, OPEN_TIMEOUT_S)
-                    )
+                    channel = self.transport.open_session(timeout=min(deadline - now, OPEN_TIMEOUT_S))
                 except ChannelException as error:
                     if self.drop_sftp():
                         continue
