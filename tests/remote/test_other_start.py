@@ -123,3 +123,12 @@ def test_a_stranger_who_takes_the_port_is_named_and_left_alone(place: Workplace)
     outcome = restored(place, server, "r2")
     assert outcome["status"] == "restored"
     assert outcome["other"]["same"] is False
+
+
+def test_who_listens_on_the_same_port_of_another_address_is_in_nobodys_way(place: Workplace) -> None:
+    server = place.start()
+    with socket.create_server(("127.0.0.2", server.port)):
+        assert relaunch(place, server)["outcome"]["status"] == "ready"
+        back = restored(place, server)
+        assert (back["status"], back.get("other")) == ("restored", None)
+        assert all(back["equal"].values())

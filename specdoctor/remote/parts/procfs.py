@@ -8,7 +8,7 @@ import re
 import socket
 import struct
 import time
-from typing import Dict, Iterable, List, NamedTuple, Optional, Set, Tuple
+from typing import Dict, Iterable, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 PROC = os.environ.get("HOST_PROC") or "/proc"
 SYS = os.environ.get("HOST_SYS") or "/sys"
@@ -254,15 +254,43 @@ def listeners_of(pids: Iterable[int]) -> List[Tuple[int, Socket]]:
     return found
 
 
-def port_is_held(port: int) -> bool:
-    """Whether anybody listens on `port` in our network namespace."""
-    return any(entry.state == LISTEN and entry.port == port for entry in sockets_seen_by(os.getpid()))
+def clash(one: str, other: str) -> bool:
+    """Whether two sockets of one port on these addresses are in each other's way."""
+    one, other = (each[7:] if each.startswith("::ffff:") else each for each in (one, other))
+    if "::" in (one, other):
+        return True  # takes the addresses of both families, as a rule
+    if (":" in one) != (":" in other):
+        return False
+    return one == other or "0.0.0.0" in (one, other)
 
 
-def holders_of_port(port: int, stats: Dict[int, Stat]) -> List[int]:
-    """Processes that listen on `port` (of those whose descriptors can be read)."""
+def _in_the_way(port: int, addresses: Sequence[str]) -> List[Socket]:
     table = [entry for entry in sockets_seen_by(os.getpid()) if entry.state == LISTEN and entry.port == port]
-    inodes = {entry.inode for entry in table}
+    return [entry for entry in table if not addresses or any(clash(entry.address, each) for each in addresses)]
+
+
+def port_is_held(port: int, addresses: Sequence[str] = ()) -> bool:
+    """Whether anybody listens on `port` in our network namespace, in the way of these addresses (none: of any)."""
+    return bool(_in_the_way(port, addresses))
+
+
+def holders_of_port(port: int, stats: Dict[int, Stat], addresses: Sequence[str] = ()) -> List[int]:
+    """Processes that listen on `port` (of those whose descriptors can be read), in the way of these addresses."""
+    inodes = {entry.inode for entry in _in_the_way(port, addresses)}
     if not inodes:
         return []
     return [pid for pid in stats if (socket_inodes(pid) or set()).intersection(inodes)]
+
+
+def own_listeners(pids: Iterable[int], port: int) -> List[Socket]:
+    """Where these processes listen on `port`, as far as they are in our network namespace."""
+    space = link_of(os.getpid(), "ns/net")
+    found = listeners_of(pids)
+    return [entry for pid, entry in found if entry.port == port and (link_of(pid, "ns/net") or space) == space]
+
+
+def listens_beside(pids: Sequence[int], port: int) -> List[Socket]:
+    """Sockets of others on the same port and address as these processes have, which share what comes in."""
+    own = own_listeners(pids, port)
+    inodes = {inode for pid in pids for inode in socket_inodes(pid) or ()}
+    return [entry for entry in _in_the_way(port, [each.address for each in own]) if own and entry.inode not in inodes]

@@ -13,7 +13,9 @@ from specdoctor.remote.parts.procfs import (
     argv_of,
     holders_of_port,
     link_of,
+    listens_beside,
     port_is_held,
+    tree_of,
 )
 from specdoctor.remote.parts.records import read_json
 from specdoctor.remote.parts.run_dir import WAY_BACK, other_runs, read_actions
@@ -57,11 +59,16 @@ def _cut_short(state: Dict[str, Any]) -> bool:
     return state["outcome"] is None or (state["outcome"]["status"] == "undone" and not state.get("other"))
 
 
+def addresses_of(record: Dict[str, Any]) -> List[str]:
+    """Where the original listened; empty where that is not on record, and then every listener of its port counts."""
+    return list(record.get("addresses") or [])
+
+
 def same_by_hand(record: Dict[str, Any]) -> Optional[Ref]:
     """A process that somebody else started with the original's words on the original's port."""
     stats = all_stats()
     port = int(record["server"]["port"])
-    for holder in holders_of_port(port, stats):
+    for holder in holders_of_port(port, stats, addresses_of(record)):
         for pid in [holder, *ancestors_of(holder, stats)]:
             if argv_of(pid) == record["argv"]:
                 return {"pid": pid, "start_ticks": stats[pid].start_ticks, "port": port}
@@ -119,10 +126,10 @@ def begun_by_another(folder: str, record: Dict[str, Any], own: Optional[Ref] = N
 def holder_of_others(folder: str, record: Dict[str, Any], own: Optional[Ref] = None) -> Optional[int]:
     """A process that listens on the server's port and that this run neither found there nor started."""
     port, stats = int(record["server"]["port"]), all_stats()
-    if not port_is_held(port):
+    if not port_is_held(port, addresses_of(record)):
         return None
     known, sessions = _of_this_run(folder, record, read_actions(folder), stats, own)
-    holders = [pid for pid in holders_of_port(port, stats) if pid in stats]
+    holders = [pid for pid in holders_of_port(port, stats, addresses_of(record)) if pid in stats]
     ours = [pid for pid in holders if _in_family(pid, stats, known) or stats[pid].session in sessions]
     return holders[0] if holders and not ours else None
 
@@ -168,9 +175,12 @@ def check_stoppable(folder: str, record: Dict[str, Any], server: Ref) -> None:
         # What this run started, or has begun to stop, is proved by that; it need not listen yet, or any more.
         known = whose != "original" or any(state["stopped"] for state in read_actions(folder))
         prove(now, record["argv"] if whose == "original" else None, listening=not known)
-    elif port_is_held(port):
+        if not known and listens_beside(tree_of(now["pid"], all_stats()), port):
+            raise Refusal("port-shared", "somebody else listens on port %d of the same address too" % port,
+                          "restart it by hand: what answers there would not be known to be this server")  # fmt: skip
+    elif port_is_held(port, addresses_of(record)):
         stats = all_stats()
-        pids, ours = holders_of_port(port, stats), remains_of(folder, stats)
+        pids, ours = holders_of_port(port, stats, addresses_of(record)), remains_of(folder, stats)
         if pids and all(pid in ours for pid in pids):
             return  # orphans of this run's server: they are cleared away
         holders = ", ".join(str(pid) for pid in pids) or "of another user"

@@ -3,7 +3,7 @@
 import os
 import signal
 import time
-from typing import Any, Callable, Dict, List, Set
+from typing import Any, Callable, Dict, List, Sequence, Set
 
 from specdoctor.remote.parts.answer import Refusal
 from specdoctor.remote.parts.commands import gpu_holders, gpu_memory_used, query_gpu_apps
@@ -77,6 +77,7 @@ def wait_until_free(
     timeout_s: float,
     note: Callable[[str], None],
     in_vain: Callable[[], bool],
+    addresses: Sequence[str] = (),
 ) -> str:
     """Wait until nobody listens on the port and the stopped processes hold no GPU memory.
 
@@ -84,16 +85,16 @@ def wait_until_free(
     """
     deadline = time.monotonic() + timeout_s
     while True:
-        busy = _what_is_busy(port, pids, before, settle_mb)
+        busy = _what_is_busy(port, pids, before, settle_mb, addresses)
         if not busy or time.monotonic() >= deadline or in_vain():
             return busy
         note("waiting: " + busy)
         time.sleep(5 * STOP_STEP_S)
 
 
-def _what_is_busy(port: int, pids: Set[int], before: Dict[str, Any], settle_mb: int) -> str:
-    if port_is_held(port):
-        holders = holders_of_port(port, all_stats())
+def _what_is_busy(port: int, pids: Set[int], before: Dict[str, Any], settle_mb: int, addresses: Sequence[str]) -> str:
+    if port_is_held(port, addresses):
+        holders = holders_of_port(port, all_stats(), addresses)
         return "port %d is held by process %s" % (port, ", ".join(str(pid) for pid in holders) or "of another user")
     if not before["used"]:
         return ""

@@ -11,7 +11,7 @@ from specdoctor.remote.parts.procfs import all_stats, holders_of_port
 from specdoctor.remote.parts.records import names_in, read_json
 from specdoctor.remote.parts.redaction import mask_all, mask_text
 from specdoctor.remote.parts.run_dir import WAY_BACK, contact_at, find_run, other_runs, read_actions, under_way
-from specdoctor.remote.parts.run_servers import is_original, running, same_by_hand
+from specdoctor.remote.parts.run_servers import addresses_of, is_original, running, same_by_hand
 from specdoctor.remote.parts.server_logs import log_end
 from specdoctor.remote.parts.way_back import boot_id, secrets_of
 
@@ -67,7 +67,7 @@ def _left(name: str, folder: str, leases: List[Dict[str, Any]]) -> Dict[str, Any
     by_hand = same_by_hand(record) if now is None else None
     story, port = guard_story(folder), int(record["server"]["port"])
     held = [lease_words(lease) for lease in leases if lease["port"] == port and lease["run"] != name]
-    listening = [] if now or by_hand else holders_of_port(port, all_stats())
+    listening = [] if now or by_hand else holders_of_port(port, all_stats(), addresses_of(record))
     found.update(
         port=port,
         held_by=held[0] if held else "",

@@ -19,6 +19,7 @@ from specdoctor.remote.parts.procfs import (
     link_of,
     listeners_of,
     numa_policy,
+    own_listeners,
     proc_path,
     read_stat,
     read_text,
@@ -86,6 +87,7 @@ def record_server(run: str, server: Dict[str, int]) -> Dict[str, Any]:
         raise Refusal("gone", "process %d has ended" % pid)
     status = status_of(pid)
     problems: List[str] = []
+    own = own_listeners(tree_of(pid, all_stats()), int(server["port"]))
     return dict(
         surroundings(stat),
         version=1,
@@ -93,6 +95,7 @@ def record_server(run: str, server: Dict[str, int]) -> Dict[str, Any]:
         recorded_at=time.time(),
         boot_id=boot_id(),
         server=server,
+        addresses=sorted({entry.address for entry in own}),
         ignored_signals=ignored_signals(status),
         mems_allowed=status.get("Mems_allowed_list"),
         cgroup=(read_text(proc_path(pid, "cgroup")) or "").strip(),

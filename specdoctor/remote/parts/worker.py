@@ -22,7 +22,7 @@ from specdoctor.remote.parts.procfs import (
 from specdoctor.remote.parts.records import note_json, write_json
 from specdoctor.remote.parts.redaction import mask_text
 from specdoctor.remote.parts.run_dir import action_path
-from specdoctor.remote.parts.run_servers import Ref, remains_of, running
+from specdoctor.remote.parts.run_servers import Ref, addresses_of, remains_of, running
 from specdoctor.remote.parts.server_logs import log_size
 from specdoctor.remote.parts.start_watch import StartWatch
 from specdoctor.remote.parts.stopping import memory_before, wait_until_free
@@ -160,7 +160,7 @@ class Worker:
             endpoint = watch.endpoint()
             if endpoint is not None and watch.healthy(endpoint):
                 return bool(endpoint.port == self.port)
-            if socket_inodes(process[0]) is None and port_is_held(self.port):
+            if socket_inodes(process[0]) is None and port_is_held(self.port, addresses_of(self.record)):
                 return True  # another user's: who listens cannot be told
             time.sleep(0.5)
         return False
@@ -183,7 +183,14 @@ class Worker:
         self.note(phase="waiting for port and GPU memory")
         settle, limit = int(self.order["memory_settle_mb"]), float(self.order["release_timeout_s"])
         busy = wait_until_free(
-            self.port, pids, before, settle, limit, lambda text: self.note(phase=text), lambda: bool(self.others())
+            self.port,
+            pids,
+            before,
+            settle,
+            limit,
+            lambda text: self.note(phase=text),
+            lambda: bool(self.others()),
+            addresses_of(self.record),
         )
         self.note(stop_s=time.monotonic() - self.state["down_from"])
         return busy
