@@ -22,10 +22,37 @@ _CLAUSE = re.compile(
     r"(?=\b(?:against|versus|vs\.?|instead of|compared)\b)",
     re.I,
 )
-_NUMBER = r"(?:about |around |roughly |only |~|≈)?(\d+(?:\.\d+)?)(?:\s*(?:-|\u2013|to)\s*(\d+(?:\.\d+)?))?"
+_INSTEAD = r"(?:against|versus|vs\.?|instead of|(?:as )?compared (?:to|with))"
+_NUMBER = r"(?:about |around |roughly |only |~|≈)?(?<!\d)(\d+(?:\.\d+)?)(?:\s*(?:-|\u2013|to)\s*(\d+(?:\.\d+)?))?"
 _SIGNED = re.compile(r"(?<![\w.,~])[-\u2212]\d+(?:[.,]\d+)*")
 _POWER = re.compile(r"(?<![\w.])\d+(?:\.\d+)?[eE][+-]?\d{1,6}\b")
 _SPEED = re.compile(_NUMBER + r"\s*(?:tok(?:ens?)?\s*/\s*s(?:ec(?:ond)?)?|tps\b|t/s\b|tok(?:ens)? per second)", re.I)
+_WORDS = r"(?:[^\d.;:!?]|(?<=[A-Za-z-])\d)"
+"""A letter of words between figures: the digit of a name ("EAGLE-3") is one."""
+_BARE_OTHER = re.compile(
+    rf"({_SPEED.pattern}{_WORDS}{{0,60}}?(?<!\w){_INSTEAD}\s{_WORDS}{{0,30}}?(?<![\w.-])\d{{1,9}}(?:\.\d+)?)"
+    r"(?![\w%]|\.\d)(?!\s*(?:-\s*)?(?:to\b|tok|t/s|tps|ms\b|s\b|%|x\b|times|steps?|clients?|users|draft|requests?|streams|"
+    r"gpus?|layers|cycles?|accept|AL\b|[-\u2013]\s*\d))",
+    re.I,
+)
+"""A speed and a bare number that are set against each other: this, and `_BARE_ONE` the other way round."""
+_BARE_ONE = re.compile(rf"((?<![\w.=-])\d{{1,9}}(?:\.\d+)?)(?=\s+{_INSTEAD}\s{_WORDS}{{0,15}}?{_SPEED.pattern})", re.I)
+_COMPARISON = re.compile(
+    r"\b(slow\w*|fast\w*|less|lower|worse|better|higher|more|behind|below|loses?|losing)(?:\s+\w+){0,2}?"
+    rf"(?:\s+(?:than|to|{_INSTEAD})|(?<=behind)|(?<=below))\s+(?:\w+\s+){{0,3}}?"
+    rf"(?:without|no spec\w*|(?:the )?baseline|plain|vanilla)\b{_WORDS}{{0,40}}?[:,(]?\s*"
+    rf"(?={_NUMBER}(?:{_WORDS}|(?<=\d)\.\d){{0,80}}?(?:(?<!\w){_INSTEAD}\s|\bwithout\b|\bbaseline\b){_WORDS}{{0,40}}?\d"
+    rf"|{_NUMBER}[^\d.;]{{1,20}}{_WORDS}{{0,40}}?\b\d+(?:\.\d+)?[^\d.;]{{0,20}}(?:without|baseline)\b)",
+    re.I,
+)
+"""Words that say which of the next two figures is the worse: they are of neither alone."""
+_ACCEPT_APART = re.compile(
+    r"(\b(?:accept(?:ance|ed)?[ -]?len(?:gth)?s?|AL)\b)[^\d,;:.!?(]{0,40}[,;:.(]\s*"
+    r"(?:(?:it|which) (?:is|was) |it's |at |is )?(?:about |around |roughly |some |only |~|≈)?\s*(\d{1,2}(?:\.\d+)?)"
+    r"(?=\s*(?:$|[,;:!?)]|\.(?!\d)|\b(?:on average|tokens?(?! ?/| per s)|in|and|but|at)\b))",
+    re.I,
+)
+"""An accept length behind a comma: "accept length looks fine, about 2.8"."""
 _BARE_BASELINE = re.compile(r"\bbaseline\b[^0-9.;]{0,20}?(\d+(?:\.\d+)?)(?!\s*(?:ms|%|steps?|clients?))", re.I)
 _BARE_SPEED = re.compile(
     r"(?:^\s*(?:only |about |~)?|\bwithout\b[^0-9.;]{0,40}?\b(?:it (?:was|is|gave|gives)|was|is|gave|gives|at)\s+)"
@@ -67,9 +94,12 @@ _CLIENTS = re.compile(
 
 _BASELINE_WORDS = re.compile(
     r"\bwithout\b|\bbaseline\b|\bno spec|\bspec\w* (?:is )?off\b|\bnon-spec|\bplain\b|\bvanilla\b|\boff\b|"
-    r"\bdisabl|\bswitched off\b|"
-    r"^\s*(?:against|versus|vs\b)",
+    r"\bdisabl|\bswitched off\b|\b(?:with no|not|non-) ?(?:spec|draft|eagle|mtp)",
     re.I,
+)
+_SET_AGAINST = re.compile(rf"^\s*{_INSTEAD}(?!\w)", re.I)
+_OWN_SPEC_WORDS = re.compile(
+    r"\bwith (?:it|the drafter)\b|\bwith\s*$|\b(?:eagle|mtp\b|nextn|spec|n-?gram|draft|now\b)", re.I
 )
 _WISH_WORDS = re.compile(
     r"\bshould\b|\bexpect\w*|\bwant\b|\bhop(?:e|ing)\b|\bbring|\btarget of\b|\bgoal\b|\babove\b|\bat least\b|>=", re.I
@@ -250,6 +280,8 @@ def _role(clause: str) -> Role:
         return "wished"
     if _BASELINE_WORDS.search(clause):
         return "baseline"
+    if _SET_AGAINST.search(clause) and not _OWN_SPEC_WORDS.search(clause):
+        return "baseline"
     if _SPEC_WORDS.search(clause):
         return "with speculation"
     return "unknown"
@@ -280,11 +312,19 @@ def claims_of(text: str) -> list[Claim]:
     A number whose clause gives it no role takes the one role that is left when the other speed has one.
     """
     claims: list[Claim] = []
-    numbers = _plain_numbers(text)
+    numbers = _compared(_ACCEPT_APART.sub(r"\1 \2", _plain_numbers(text)))
     speeds_elsewhere = bool(_SPEED.search(numbers))
     for clause in (c.strip() for c in _CLAUSE.split(_HEADED.sub(r"\1 ", _ITEM.sub("; ", numbers))) if c and c.strip()):
         claims += _clause_claims(clause, speeds_elsewhere=speeds_elsewhere)
     return filled_roles(claims)
+
+
+def _compared(numbers: str) -> str:
+    """A pair of figures with the unit on both, and without the words that say which of them is the worse."""
+    numbers = re.sub(r"\b(vs)\.", r"\1 ", numbers, flags=re.I)
+    if len(_SPEED.findall(numbers)) == 1:
+        numbers = _BARE_ONE.sub(r"\1 tok/s", numbers)
+    return _COMPARISON.sub(r"\1: ", _BARE_OTHER.sub(r"\1 tok/s", numbers))
 
 
 def _clause_claims(clause: str, *, speeds_elsewhere: bool) -> list[Claim]:

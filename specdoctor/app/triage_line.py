@@ -8,7 +8,7 @@ from specdoctor.app.triage_fact import Fact
 from specdoctor.core.engine import Engine
 from specdoctor.core.errors import SpecdoctorError
 from specdoctor.core.hypothesis import Observation, Remedy
-from specdoctor.core.launch import LaunchChange
+from specdoctor.core.launch import ORIGINAL, LaunchChange
 from specdoctor.core.launch_shape import Shape, on_its_lines, reshaped
 from specdoctor.core.launch_text import Command, commands_in
 from specdoctor.core.model import Frozen
@@ -20,7 +20,8 @@ class LineToTry(Frozen):
     """A launch to paste in the shape in which it was given, what it changes, and in place of what it stands.
 
     `line` is a command line for a shell, or lines of a unit or of YAML, `shape` says which. `where` names the file and
-    the lines that it replaces, empty where no file holds the launch. `remarks` say what else is to be done.
+    the lines that it replaces, empty where no file holds the launch. `remarks` say what else is to be done. An empty
+    `line` is none to try: the launch as it was given is that already, and `remarks` say so.
     """
 
     label: str
@@ -51,10 +52,24 @@ def line_to_try(
     remedies = [o.remedy for o in ranked if o.remedy is not None] + _best(view, facts)
     for remedy in remedies:
         try:
-            return _line(engine, view, _change(engine, view, remedy), texts, named)
+            change = _change(engine, view, remedy)
+            line = _line(engine, view, change, texts, named)
+            as_given = _line(engine, view, ORIGINAL.model_copy(update={"label": change.label}), texts, named)
+            return line if line != as_given else _not_of_this_line(line, remedy)
         except (SpecdoctorError, ValueError):
             continue
     return None
+
+
+def _not_of_this_line(line: LineToTry, remedy: Remedy) -> LineToTry:
+    """A fault of the server that its line does not have."""
+    gone = " and ".join((*remedy.remove_flags, *remedy.remove_env))
+    has = "asks for it already" if remedy.setting is not None or remedy.set_flags else f"does not have {gone}"
+    why = (
+        f"this line {has}: the server that ran was started with another, or took it from a file of arguments or its "
+        "environment"
+    )
+    return line.model_copy(update={"line": "", "shape": "shell", "remarks": (why,)})
 
 
 def _line(

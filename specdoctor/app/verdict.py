@@ -296,7 +296,7 @@ def _recommendation(run: Run, verdict: Verdict) -> Recommendation | None:
     for o in remedies:
         assert o.remedy is not None
         change = _remedied(engine, scene.view, o.remedy)
-        if change is None:
+        if change is None or engine.paste_line(scene.view, change) == engine.paste_line(scene.view, ORIGINAL):
             continue
         return advised_launch(
             engine,

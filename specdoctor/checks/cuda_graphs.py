@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
 from specdoctor.checks.reading import in_force, log_source, no_data, silent, truth, windows
 from specdoctor.core.hypothesis import Observation, Prediction, Remedy
 from specdoctor.core.ports import Scene
@@ -9,7 +13,19 @@ from specdoctor.core.server import DecodeWindow, ServerView, Source
 
 CEILING_FLAGS = ("--cuda-graph-max-bs", "--cuda-graph-max-bs-decode", "--cuda-graph-bs", "--cuda-graph-bs-decode")
 EAGER_MODE = "compilation_config.cudagraph_mode"
+SWITCHES = ("disable_cuda_graph", "disable_decode_cuda_graph", "enforce_eager")
+BACKEND = "cuda_graph_backend_decode"
+CONFIG = "cuda_graph_config"
 DECIDES = "read disable_cuda_graph in the server_args line of the log, or in /server_info"
+
+
+class OffForm(NamedTuple):
+    """One form in which decode graphs are switched off: the argument, what is to be taken away, what stays of it."""
+
+    key: str
+    words: str
+    flag: str
+    left: str = ""
 
 
 class CudaGraphs:
@@ -37,7 +53,13 @@ class CudaGraphs:
 
     def _off(self, view: ServerView, eager: list[DecodeWindow]) -> Observation:
         key = _disabled_key(view)
-        flag = "" if key == EAGER_MODE else "--enforce-eager" if key == "enforce_eager" else "--disable-cuda-graph"
+        forms = () if key == EAGER_MODE else off_forms(view.asked) or off_forms(view.effective)
+        remedy = Remedy(
+            label="CUDA graphs on",
+            set_flags={form.flag: (form.left,) for form in forms if form.left},
+            remove_flags=tuple(form.flag for form in forms if not form.left),
+        )
+        named = " and ".join(form.words for form in forms) or f"--disable-cuda-graph or {_flag(BACKEND)} disabled"
         sources: tuple[Source, ...] = (in_force(view, key),)
         if eager:
             sources += (_line(view, eager[-1]),)
@@ -49,9 +71,9 @@ class CudaGraphs:
             claim=f"CUDA graphs are disabled by flag{proof}",
             binds=True,
             sources=sources,
-            remedy=Remedy(label="CUDA graphs on", remove_flags=(flag,)) if flag else None,
+            remedy=remedy if forms else None,
             reading=Prediction(metric="reading", op="==", subject="CUDA graphs in decode", text="off"),
-            fix=f"start without {flag}" if flag else "start with another cudagraph_mode",
+            fix="start with another cudagraph_mode" if key == EAGER_MODE else f"start without {named}",
         )
 
     def _rivals(self, view: ServerView, seen: list[DecodeWindow], eager: list[DecodeWindow]) -> tuple[Observation, ...]:
@@ -129,13 +151,39 @@ def graphs_disabled(view: ServerView) -> bool:
     """Whether decode graphs are off by argument, in any engine's and version's spelling; a CPU has none to lose."""
     if view.argument("device_config") == "cpu":
         return False
-    if truth(view.argument("enforce_eager")) or view.argument(EAGER_MODE) == "NONE":
+    if view.argument(EAGER_MODE) == "NONE" or any(truth(view.argument(key)) for key in SWITCHES):
         return True
-    if truth(view.argument("disable_cuda_graph")):
-        return True
-    config = view.effective.get("cuda_graph_config")
-    decode = config.get("decode") if isinstance(config, dict) else None
+    config = view.effective.get(CONFIG)
+    if isinstance(config, dict):
+        return _decode_off(config)
+    return bool(off_forms({key: view.argument(key) for key in (BACKEND, CONFIG)}))
+
+
+def off_forms(given: Mapping[str, Any]) -> tuple[OffForm, ...]:
+    """Every form in which these arguments, as they were given, switch decode graphs off."""
+    forms = [OffForm(key, _flag(key), _flag(key)) for key in SWITCHES if truth(given.get(key))]
+    if str(given.get(BACKEND)).lower() == "disabled":
+        forms.append(OffForm(BACKEND, f"{_flag(BACKEND)} {given[BACKEND]}", _flag(BACKEND)))
+    try:
+        config = json.loads(given[CONFIG]) if isinstance(given.get(CONFIG), str) else None
+    except ValueError:
+        config = None
+    if isinstance(config, dict) and _decode_off(config):
+        phase = {key: value for key, value in config["decode"].items() if key != "backend"}
+        rest = {key: value for key, value in config.items() if key != "decode"} | ({"decode": phase} if phase else {})
+        backend = json.dumps(config["decode"]["backend"])
+        words = f'"backend": {backend} of "decode" in {_flag(CONFIG)}'
+        forms.append(OffForm(CONFIG, words, _flag(CONFIG), left=json.dumps(rest) if rest else ""))
+    return tuple(forms)
+
+
+def _decode_off(config: Mapping[str, Any]) -> bool:
+    decode = config.get("decode")
     return isinstance(decode, dict) and decode.get("backend") in ("disabled", "none", None) and "backend" in decode
+
+
+def _flag(key: str) -> str:
+    return "--" + key.replace("_", "-")
 
 
 def graphs_enabled(view: ServerView) -> bool:
@@ -154,11 +202,15 @@ def graphs_enabled(view: ServerView) -> bool:
 
 
 def _disabled_key(view: ServerView) -> str:
+    """The argument that shows it: the one in force that was worked out from the others only where none of them does."""
     if truth(view.argument("enforce_eager")):
         return "enforce_eager"
     if view.argument(EAGER_MODE) == "NONE":
         return EAGER_MODE
-    return "disable_cuda_graph" if truth(view.argument("disable_cuda_graph")) else "cuda_graph_config"
+    switch = next((key for key in SWITCHES if truth(view.argument(key))), "")
+    if switch or isinstance(view.effective.get(CONFIG), dict):
+        return switch or CONFIG
+    return off_forms({key: view.argument(key) for key in (BACKEND, CONFIG)})[0].key
 
 
 def _line(view: ServerView, window: DecodeWindow) -> Source:

@@ -46,6 +46,10 @@ def _to_try(given: dict[str, Any] | None, *, width: int) -> list[str]:
     """The changed launch, as it can be put in place of what was given."""
     if not given:
         return []
+    if not given["line"]:
+        place = f" ({given['where']})" if given["where"] else ""
+        text = f"{given['label']}{place}: {'; '.join(given['remarks'])}"
+        return labelled("not to try", text, label_width=LABEL_WIDTH, width=width)
     place = f" (in place of {given['where']})" if given["where"] else ""
     texts = [f"{given['label']}{place}", *given["remarks"]]
     out = [

@@ -139,3 +139,52 @@ def test_figures_as_people_write_them(text: str, now: float, baseline: float) ->
 )
 def test_what_is_not_understood_is_a_question_about_speed(text: str, speed: bool) -> None:
     assert read_symptom(text).asks_about_speed is speed
+
+
+@pytest.mark.parametrize(
+    ("text", "now", "baseline"),
+    [
+        ("EAGLE-3 is slower than without: 457 tok/s against 565", 457.0, 565.0),
+        ("slower than without: 457 tok/s instead of 565 tok/s", 457.0, 565.0),
+        ("slower than without speculation: 457 tok/s vs 565 tok/s", 457.0, 565.0),
+        ("Slower than plain decoding, 57.5 tok/s vs. 90.5", 57.5, 90.5),
+        ("EAGLE-3 is slower than without (457 tok/s compared to about 565)", 457.0, 565.0),
+        ("slower than the baseline: 457 against 565 tok/s", 457.0, 565.0),
+        ("slower than without: 457 tok/s, 565 tok/s without", 457.0, 565.0),
+        ("457 tok/s with EAGLE-3 against 565 without", 457.0, 565.0),
+        ("565 tok/s without against 457 with EAGLE-3", 457.0, 565.0),
+        ("slower than without speculation at 565 tok/s, we get 457 tok/s", 457.0, 565.0),
+        ("131 tok/s with EAGLE-3 against 120 tok/s with the same prompts", 131.0, 120.0),
+    ],
+)
+def test_words_of_a_comparison_are_of_neither_figure_alone(text: str, now: float, baseline: float) -> None:
+    speeds = [(c.role, c.value) for c in read_symptom(text).claims if c.metric == "throughput_tok_s"]
+    assert sorted(speeds) == [("baseline", baseline), ("with speculation", now)]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "57 tok/s against 3 steps",
+        "57 tok/s against v0.5.17",
+        "57 tok/s with k=3 against 16 clients",
+        "57 tok/s vs 2.8x",
+    ],
+)
+def test_a_number_of_something_else_takes_no_unit_from_the_speed(text: str) -> None:
+    assert [c.value for c in read_symptom(text).claims if c.metric == "throughput_tok_s"] == [57.0]
+
+
+@pytest.mark.parametrize(
+    ("text", "lengths"),
+    [
+        ("457 tok/s. Accept length looks fine, about 2.8", [2.8]),
+        ("457 tok/s. Acceptance length looks fine. About 2.8.", [2.8]),
+        ("Accept length is fine (2.8), 457 tok/s", [2.8]),
+        ("accept length is low, 457 tok/s", []),
+    ],
+)
+def test_an_accept_length_behind_a_comma_is_no_speed(text: str, lengths: list[float]) -> None:
+    claims = read_symptom(text).claims
+    assert [c.value for c in claims if c.metric == "accept_length"] == lengths
+    assert [c.value for c in claims if c.metric == "throughput_tok_s"] == [457.0]

@@ -49,3 +49,44 @@ def test_whether_graphs_are_enabled_stays_unknown_where_nothing_says_it(args: st
 def test_what_the_arguments_in_force_say_decides(value: str, cause: str) -> None:
     found = judged(f"{HEAD}{SPEC}, disable_cuda_graph={value})\n")
     assert [c for c, said in found.items() if said[0] == "supported"] == [cause]
+
+
+OFF = (
+    f"{HEAD}{SPEC}, disable_cuda_graph=False, "
+    "cuda_graph_config=CudaGraphConfig(decode=PhaseConfig(backend='disabled'), prefill=None))\n"
+)
+JSON = """{"decode": {"backend": "disabled", "max_bs": 8}, "prefill": {"backend": "disabled"}}"""
+
+
+@pytest.mark.parametrize(
+    ("given", "left", "said"),
+    [
+        ("--cuda-graph-backend-decode disabled", "", "--cuda-graph-backend-decode disabled"),
+        ("--cuda-graph-backend-decode=disabled", "", "--cuda-graph-backend-decode disabled"),
+        ("--disable-cuda-graph", "", "--disable-cuda-graph"),
+        ("--disable-decode-cuda-graph", "", "--disable-decode-cuda-graph"),
+        ("""--cuda-graph-config '{"decode": {"backend": "disabled"}}'""", "", "--cuda-graph-config"),
+        (f"--cuda-graph-config '{JSON}'", '"max_bs": 8', "--cuda-graph-config"),
+    ],
+)
+def test_the_line_to_try_is_without_the_form_that_is_on_it(given: str, left: str, said: str) -> None:
+    document = triaged({"server.log": OFF + DECODE * 9, "launch.sh": f"{LAUNCH.strip()} {given}\n"}, symptom="")
+    assert document.to_try is not None
+    assert (document.to_try.line == LAUNCH.strip()) is not bool(left)
+    if left:
+        assert left in document.to_try.line
+        assert document.to_try.line.count('"backend"') == 1, "what it says of prefill stays"
+    (fix,) = {f.fix for f in document.findings if f.cause == "CFG-5"}
+    assert fix.startswith("start without ")
+    assert fix.endswith(said)
+
+
+def test_a_line_that_has_not_what_switched_them_off_is_none_to_try() -> None:
+    args = f"{HEAD}{SPEC}, disable_cuda_graph=True)\n"
+    document = triaged({"server.log": args + DECODE * 9, "launch.sh": LAUNCH}, symptom="")
+    assert document.to_try is not None
+    assert (document.to_try.line, document.to_try.where) == ("", "launch.sh:1")
+    assert (
+        "this line does not have --disable-cuda-graph: the server that ran was started with another"
+        in (document.to_try.remarks[0])
+    )

@@ -54,3 +54,9 @@ def test_a_loss_and_a_gain_are_sentences() -> None:
     assert "gains       90 tok/s with speculation, 60 without: 1.50 times" in triage_lines(
         document(facts=gain), width=100
     )
+
+
+def test_where_the_given_line_lacks_the_fault_none_is_there_to_try() -> None:
+    given = {"label": "graphs on", "line": "", "shape": "shell", "where": "a.sh:1", "remarks": ["this line is so"]}
+    text = triage_lines(document(to_try=given), width=100)
+    assert text.splitlines()[-1] == "not to try  graphs on (a.sh:1): this line is so"
