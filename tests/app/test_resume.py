@@ -1,4 +1,4 @@
-"""A run killed at any moment goes on from its events alone: same verdict, nothing twice, server as it was."""
+"""A run that an exception kills at any moment goes on from its events alone: same verdict, nothing twice."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def killed_and_resumed(name: str, at: int, *, after: bool) -> tuple[Run, int, Si
     "name",
     [
         pytest.param("kimi-k2.5-eagle3", marks=pytest.mark.slow),
-        "graphs-off-by-flag",
+        pytest.param("graphs-off-by-flag", marks=pytest.mark.slow),
         pytest.param("override-is-the-cause", marks=pytest.mark.slow),
     ],
 )
