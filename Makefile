@@ -62,7 +62,7 @@ demo: setup ## practise on a host that this command starts itself; no GPU needed
 
 test: setup ## run the quick tests (ARGS="-k name" narrows, WORKERS=n for n processes)
 	$(PY) -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder -m "not alone and not slow" \
-	    --ignore=tests/replays --ignore=tests/e2e $(ARGS)
+	    --ignore=tests/replays --ignore=tests/e2e --ignore-glob='tests/chaos/*_seeds.py' $(ARGS)
 	$(if $(ARGS),,$(PY) -m pytest -m alone $$(grep -rlF mark.alone tests --include=test_*.py))
 
 e2e: setup ## the slow tests: the command line against practice hosts over real SSH (ARGS="-k name" narrows)
@@ -109,7 +109,7 @@ replays: setup ## replay the recorded investigations through the real graph
 	    echo "replays: tests/replays does not exist; nothing to replay"; \
 	fi
 
-check: lint docs-check replays test ## everything a change must pass; CI runs this (e2e takes longer and runs by itself)
+check: lint docs-check replays test chaos ## everything a change must pass; CI runs this (e2e takes longer and runs by itself)
 
 lock: setup ## resolve the dependencies anew into requirements-dev.lock
 	CUSTOM_COMPILE_COMMAND="make lock" $(VENV)/bin/pip-compile --quiet --upgrade --extra dev --strip-extras \
