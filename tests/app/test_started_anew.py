@@ -233,6 +233,7 @@ class Held(Shared):
         return super().snapshot(request).model_copy(update={"leases": (lease,)})
 
 
+@pytest.mark.slow
 def test_a_server_that_another_run_holds_is_waited_for_and_no_verdict_is_made_of_it() -> None:
     world, store = World.from_yaml(WORLD), MemoryStore()
     run = run_of(SimulatedHost(world), store=store)

