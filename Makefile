@@ -24,7 +24,7 @@ unexport PYTHONDONTWRITEBYTECODE
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help setup demo test e2e chaos fuzz calibrate eval-llm live bench lint format docs docs-check replays check lock clean distclean
+.PHONY: help setup demo test thorough e2e chaos fuzz calibrate eval-llm live bench lint format docs docs-check replays check lock clean distclean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  %-11s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -61,9 +61,12 @@ demo: setup ## practise on a host that this command starts itself; no GPU needed
 	@$(VENV)/bin/specdoctor demo $(ARGS)
 
 test: setup ## run the quick tests (ARGS="-k name" narrows, WORKERS=n for n processes)
-	$(PY) -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder -m "not alone and not slow" \
+	$(PY) -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder -m "not alone and not slow and not thorough" \
 	    --ignore=tests/replays --ignore=tests/e2e --ignore-glob='tests/chaos/*_seeds.py' $(ARGS)
 	$(if $(ARGS),,$(PY) -m pytest -m alone $$(grep -rlF mark.alone tests --include=test_*.py))
+
+thorough: setup ## the tests that start processes by the dozen, which the quick ones leave out
+	$(PY) -m pytest -n $(WORKERS) --dist loadfile -m "thorough and not slow" $$(grep -rlF mark.thorough tests --include=test_*.py) $(ARGS)
 
 e2e: setup ## the slow tests: the command line against practice hosts over real SSH (ARGS="-k name" narrows)
 	$(PY) -m pytest -n $(E2E_WORKERS) --dist loadfile -m slow tests $(ARGS)
@@ -109,7 +112,7 @@ replays: setup ## replay the recorded investigations through the real graph
 	    echo "replays: tests/replays does not exist; nothing to replay"; \
 	fi
 
-check: lint docs-check replays test chaos ## everything a change must pass; CI runs this (e2e takes longer and runs by itself)
+check: lint docs-check replays test thorough chaos ## everything a change must pass; CI runs this (e2e takes longer and runs by itself)
 
 lock: setup ## resolve the dependencies anew into requirements-dev.lock
 	CUSTOM_COMPILE_COMMAND="make lock" $(VENV)/bin/pip-compile --quiet --upgrade --extra dev --strip-extras \

@@ -12,6 +12,8 @@ import pytest
 from specdoctor.cli.completing import targets
 from specdoctor.cli.completing_bash import rejoined
 
+pytestmark = pytest.mark.thorough
+
 PROGRAM = Path(sys.executable).with_name("specdoctor")
 
 

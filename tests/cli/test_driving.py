@@ -27,6 +27,8 @@ from specdoctor.planners.rules import RulePlanner
 from specdoctor.store.mirrored import MirroredStore
 from tests.app.investigating import Scripted, Silent
 
+pytestmark = pytest.mark.thorough
+
 
 class Broken(Exception):
     """A failure that no part of specdoctor expects."""

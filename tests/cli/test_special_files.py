@@ -11,6 +11,8 @@ import pytest
 
 from tests.cli.conftest import Command
 
+pytestmark = pytest.mark.thorough
+
 WORDS = {
     "facts": ("investigate", "--from", "{}"),
     "run": ("review", "{}"),

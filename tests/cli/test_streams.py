@@ -16,6 +16,8 @@ from specdoctor.cli.failures import Guarded
 from specdoctor.core import errors
 from tests.cli.conftest import Command, document
 
+pytestmark = pytest.mark.thorough
+
 PROGRAM = str(Path(sys.executable).with_name("specdoctor"))
 KEYS = ["schema", "error", "tried", "next", "exit_code"]
 

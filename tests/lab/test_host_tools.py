@@ -19,6 +19,8 @@ from specdoctor.lab.host import PracticeHost
 from specdoctor.lab.lab_state import gpu_holdings, hold_gpu
 from tests.lab.host_world import run_on, small_world, text_on
 
+pytestmark = pytest.mark.thorough
+
 QUERY = (
     "index,name,uuid,driver_version,pstate,clocks.sm,clocks.mem,clocks.max.sm,clocks.applications.graphics,power.draw,"
     "power.limit,power.default_limit,power.max_limit,temperature.gpu,utilization.gpu,memory.used,memory.total,"

@@ -14,6 +14,8 @@ import pytest
 from specdoctor.core.measurement import BenchRecord, WatchRecord
 from tests.remote.workplace import PYTHONS, FakeServer, Workplace, is_alive, loaded, wait_for
 
+pytestmark = pytest.mark.thorough
+
 SPEC = ("--speculative-algorithm", "EAGLE3", "--speculative-num-steps", "3")
 
 

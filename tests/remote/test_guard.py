@@ -7,6 +7,8 @@ import os
 import signal
 from pathlib import Path
 
+import pytest
+
 from tests.remote.guards import (
     GRACE_S,
     after_the_guard,
@@ -25,6 +27,8 @@ from tests.remote.orders import (
     run_folder,
 )
 from tests.remote.workplace import Workplace, children, is_alive, wait_for
+
+pytestmark = pytest.mark.thorough
 
 
 def test_a_guard_and_a_lease_lie_there_before_the_first_stop(place: Workplace) -> None:

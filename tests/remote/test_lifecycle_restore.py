@@ -10,6 +10,8 @@ import socket
 import subprocess
 from pathlib import Path
 
+import pytest
+
 from tests.remote.orders import (
     argv_of,
     call,
@@ -21,6 +23,8 @@ from tests.remote.orders import (
     run_folder,
 )
 from tests.remote.workplace import Workplace, children, is_alive, start_ticks, wait_for
+
+pytestmark = pytest.mark.thorough
 
 
 def test_starts_changed_and_puts_back(place: Workplace) -> None:

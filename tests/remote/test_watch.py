@@ -14,6 +14,8 @@ import pytest
 from specdoctor.core.measurement import WatchRecord
 from tests.remote.workplace import FakeServer, Workplace, loaded, wait_for
 
+pytestmark = pytest.mark.thorough
+
 
 def watch(place: Workplace, server: FakeServer, seconds: float = 0.3, **changes: Any) -> WatchRecord:
     asked = {"server": server.ref, "seconds": seconds, "log_path": str(server.log), **changes}

@@ -15,6 +15,8 @@ from specdoctor.transports.ssh_route import SshHop
 from tests.transports.conftest import Keys
 from tests.transports.ssh_servers import KeyPair
 
+pytestmark = pytest.mark.thorough
+
 needs_keygen = pytest.mark.skipif(shutil.which("ssh-keygen") is None, reason="no ssh-keygen on this machine")
 needs_agent = pytest.mark.skipif(shutil.which("ssh-agent") is None, reason="no ssh-agent on this machine")
 
