@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from specdoctor.core.errors import CheckpointError
 from specdoctor.core.hypothesis import ConfigEdit
-from specdoctor.drafter.capture import TargetShape, captured, ids_for
+from specdoctor.drafter.capture import Capture, TargetShape, captured, ids_for
 from specdoctor.drafter.rules.rule import EngineRules, Rule, rule_for
 from specdoctor.drafter.rules.table import ENGINES
 from specdoctor.drafter.source_rule import SourceRule
@@ -22,6 +22,8 @@ class Repair(NamedTuple):
 
 
 NO_REPAIR = Repair("")
+ID_MEANS = {0: "enters", 1: "leaves"}
+"""What id n stands for, by what is added to it to give the entry."""
 
 
 def repair(
@@ -47,12 +49,13 @@ def repair(
     edits: tuple[ConfigEdit, ...] = ()
     parts = [f"{rules.title} {version} cannot capture {in_words(trained)}"]
     later = _later(rules, version, runner, trained, target)
+    got = captured(chosen.rule, config, target) if chosen is not None else None
     if later is not None:
         release, key, ids = later
-        parts.append(f"{release} or later can, with {key} {list(ids)}")
+        counts = _other_count(trained, ids, got)
+        parts.append(f"{release} or later can, with {key} {list(ids)}{counts}")
         edits = (ConfigEdit(key=key, value=list(ids), needs=release),) if rules.from_checkpoint else ()
-    if chosen is not None:
-        got = captured(chosen.rule, config, target)
+    if got is not None:
         retrain = f"train it again on {in_words(got.states)}" if got.states and not got.fails else "train it again"
         parts.append(f"or {retrain}, which this version captures")
     return Repair("; ".join(parts), edits)
@@ -85,6 +88,17 @@ def _ids_here(rule: Rule, trained: tuple[str, ...], target: TargetShape) -> tupl
     if not rule.lookups and rule.convention.shift and rule.first_entry == 0:
         return "", tuple(entry - rule.convention.shift for entry in entries)
     return None
+
+
+def _other_count(trained: tuple[str, ...], ids: tuple[int, ...], got: Capture | None) -> str:
+    """What an id means there, in brackets, where it means another state in the version that runs now."""
+    there = entry_of(trained[0]) - ids[0]
+    if got is None or got.source is None or not got.states or there not in ID_MEANS:
+        return ""
+    here = min(entry_of(state) for state in got.states) - min(got.source.ids)
+    if here == there or here not in ID_MEANS:
+        return ""
+    return f" (there id n is the state that {ID_MEANS[there]} layer n, here the one that {ID_MEANS[here]} it)"
 
 
 def _later(

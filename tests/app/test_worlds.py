@@ -130,6 +130,7 @@ def test_a_drafter_fed_other_states_than_it_learnt_from_explains_its_accept_leng
     lines = dict(run.ledger.verdict.lines)
     assert "trained on embed, out(2), out(30)" in lines["because"]
     assert "SGLang 0.5.20 or later can, with eagle_config.eagle_aux_hidden_state_layer_ids [0, 3, 31]" in lines["fix"]
+    assert "there id n is the state that enters layer n, here the one that leaves it" in lines["fix"]
     assert "train it again on out(2), out(30), out(58)" in lines["fix"]
     assert "why a cycle of 2 tokens costs" in lines["not known"]
 
