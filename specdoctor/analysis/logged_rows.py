@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 
+from specdoctor.analysis.logged_figures import LoggedFigures, changing, figures_at, living, served, usual
 from specdoctor.analysis.measured_rows import Arm, paired
 from specdoctor.core.material import Row, Table
 from specdoctor.core.ports import Scene
 from specdoctor.core.server import DecodeWindow, ServerView, Source
 
+LOAD = "concurrency"
 _NOT_SWITCHES = frozenset(
     {
         "port", "host", "served_model_name", "model_tag", "log_level", "api_key", "block_size", "nccl_port",
@@ -19,58 +20,75 @@ _NOT_SWITCHES = frozenset(
 )  # fmt: skip
 
 
-def logged_row(view: ServerView) -> Row | None:
-    """A server's steady figures at the batch it ran most of the time; None without lines that measure."""
-    windows = _steady(view)
+def logged_rows(view: ServerView) -> tuple[Row, ...]:
+    """A server's steady figures, one row for each number of requests that it served, the fewest first."""
+    windows, spec = _steady(view), view.spec or view.asked_spec
     if not windows or view.log is None:
-        return None
-    usual = Counter(w.running for w in windows).most_common(1)[0][0]
-    kept = [w for w in windows if w.running == usual]
-    lengths = [w.accept_length for w in kept if w.accept_length is not None]
-    spec = view.spec or view.asked_spec
-    speeds = sorted(w.throughput_tok_s for w in kept)
-    return Row(
-        source=Source(where=view.log.where, line=kept[len(kept) // 2].line),
-        label=view.log.where,
-        speculative=bool(lengths) or (spec is not None and spec.on),
-        concurrency=float(usual),
-        draft_steps=spec.draft_steps if spec is not None and spec.on else 0,
-        topk=spec.topk if spec is not None and spec.on else None,
-        draft_tokens=spec.draft_tokens if spec is not None and spec.on else None,
-        accept_length=_length(view, lengths),
-        throughput_tok_s=speeds[len(speeds) // 2],
-        columns=_started(view),
+        return ()
+    on = spec is not None and spec.on
+    loads, changed = served(windows), changing(view.log.decode)
+    at: dict[int, list[DecodeWindow]] = {n: [] for n in loads}
+    for window in windows:
+        if window.running in at:
+            at[window.running].append(window)
+    found = [f for n in loads if (f := figures_at(at[n], n, drafts=on, changed=changed)) is not None]
+    return tuple(
+        Row(
+            source=Source(where=view.log.where, line=each.line),
+            label=view.log.where,
+            speculative=each.accept_length is not None or on,
+            concurrency=float(each.running),
+            draft_steps=spec.draft_steps if spec is not None and on else 0,
+            topk=spec.topk if spec is not None and on else None,
+            draft_tokens=spec.draft_tokens if spec is not None and on else None,
+            accept_length=_length(view, each, alone=len(loads) == 1),
+            throughput_tok_s=each.throughput_tok_s,
+            columns={**_started(view), LOAD: str(each.running)},
+        )
+        for each in found
     )
+
+
+def logged_row(view: ServerView) -> Row | None:
+    """The row of the batch that a server ran most of the time; None without lines that measure."""
+    most = usual(_steady(view))
+    return next((row for row in logged_rows(view) if row.concurrency == most), None)
 
 
 def acceptance_place(view: ServerView) -> Source | None:
     """A line of the log that shows the accept length of its usual batch; None where no line does."""
     windows = [w for w in _steady(view) if w.accept_length is not None]
-    if not windows or view.log is None:
+    most = usual(windows)
+    if most is None or view.log is None:
         return None
-    usual = Counter(w.running for w in windows).most_common(1)[0][0]
-    kept = [w for w in windows if w.running == usual]
+    kept = [w for w in windows if w.running == most]
     return Source(where=view.log.where, line=kept[len(kept) // 2].shows_acceptance)
 
 
 def logged_table(scene: Scene) -> Table | None:
-    """The server under study and the others beside it as rows of one table; None for fewer than two that measured."""
-    rows = [row for view in (scene.view, *scene.others) if (row := logged_row(view)) is not None]
-    if len(rows) < 2:
+    """The server under study and the others beside it as rows of one table, each load a row; None for fewer than two
+    servers that measured.
+    """
+    of_each = [found for view in (scene.view, *scene.others) if (found := logged_rows(view))]
+    if len(of_each) < 2:
         return None
+    rows = [row for one in of_each for row in one]
     header = tuple(dict.fromkeys(key for row in rows for key in row.columns))
     full = tuple(row.model_copy(update={"columns": {h: row.columns.get(h, "") for h in header}}) for row in rows)
     return Table(where=rows[0].source.where, header=header, rows=full)
 
 
 def arms_of_logs(scene: Scene) -> tuple[Arm, ...]:
-    """The server under study beside a server without speculation that ran the same batch."""
-    table = logged_table(scene)
-    if table is None:
+    """The server under study at each load that a server without speculation was logged at too, the least first.
+
+    Where only one side has a load there is nothing to compare.
+    """
+    spec = [row for row in logged_rows(scene.view) if row.speculative]
+    if not spec:
         return ()
-    spec = [row for row in table.rows[:1] if row.speculative]
-    bases = [row for row in table.rows[1:] if not row.speculative]
-    return tuple(Arm(row=row, base=base) for row in spec for base in bases if base.concurrency == row.concurrency)
+    bases = [row for view in scene.others for row in logged_rows(view) if not row.speculative]
+    pairs = ((row, next((b for b in bases if b.concurrency == row.concurrency), None)) for row in spec)
+    return tuple(Arm(row=row, base=base) for row, base in pairs if base is not None)
 
 
 def all_paired(scene: Scene) -> tuple[Arm, ...]:
@@ -86,17 +104,16 @@ def asked_differently(one: ServerView, other: ServerView) -> dict[str, tuple[str
 
 
 def _steady(view: ServerView) -> Sequence[DecodeWindow]:
-    found = [
-        w for w in (view.log.decode if view.log else ()) if w.running > 0 and w.tokens != 0 and w.throughput_tok_s > 0
-    ]
+    found = living(view)
     return [w for w in found if w.clean] or found[1:] or found
 
 
-def _length(view: ServerView, lengths: Sequence[float]) -> float | None:
+def _length(view: ServerView, each: LoggedFigures, *, alone: bool) -> float | None:
+    """The accept length at a load; where the server had no other, that of all its counts."""
     counts = view.log.counts if view.log is not None else None
-    if counts is not None and counts.accept_length is not None:
+    if alone and counts is not None and counts.accept_length is not None:
         return counts.accept_length
-    return sum(lengths) / len(lengths) if lengths else None
+    return each.accept_length
 
 
 def _started(view: ServerView) -> dict[str, str]:

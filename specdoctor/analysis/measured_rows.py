@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
 from specdoctor.core.material import Row
@@ -122,3 +123,41 @@ def flat(values: Iterable[float], within: float = LAUNCH_NOISE) -> bool:
     found = list(values)
     middle = sum(found) / len(found) if found else 0.0
     return bool(found) and all(abs(v - middle) <= within * middle for v in found)
+
+
+def load_of(arm: Arm) -> float | None:
+    """Requests at once, else requests a second; None where a row says neither."""
+    return arm.row.concurrency if arm.row.concurrency is not None else arm.row.request_rate
+
+
+def load_series(found: Sequence[Arm]) -> tuple[Arm, ...]:
+    """Arms of the setting that was measured at most loads, by load; none for fewer than two loads."""
+    settings: dict[tuple[object, ...], dict[float, Arm]] = defaultdict(dict)
+    for arm in found:
+        load = load_of(arm)
+        if load is not None:
+            settings[(setting_of(arm.row), arm.row.prompt, arm.row.input_tokens)].setdefault(load, arm)
+    most = max(settings.values(), key=len, default={})
+    return tuple(most[load] for load in sorted(most)) if len(most) > 1 else ()
+
+
+def rarely_together(arm: Arm) -> bool:
+    """Whether the batch cannot be what costs: one request at once, or rows that name no number of them."""
+    return (arm.row.concurrency or 1.0) <= 1.0
+
+
+def at_least_load(found: Sequence[Arm]) -> tuple[Arm, ...]:
+    """The arms of the smallest number of requests at once."""
+    least = min((arm.row.concurrency or 1.0 for arm in found), default=1.0)
+    return tuple(arm for arm in found if (arm.row.concurrency or 1.0) == least)
+
+
+def threshold(series: Sequence[Arm]) -> str:
+    """Above which load to switch speculation off, where a series pays at its smaller loads and loses at its larger."""
+    paying = [arm for arm in series if (arm.speedup or 0.0) >= 1.0]
+    last = max((load_of(arm) or 0.0 for arm in paying), default=0.0)
+    above = [load_of(arm) or 0.0 for arm in series if (load_of(arm) or 0.0) > last]
+    unit = "at once" if series[0].row.concurrency is not None else "a second"
+    many = "request" if last == 1 else "requests"
+    between = f" (nothing was measured between {last:g} and {min(above):g})" if above and min(above) > last + 1 else ""
+    return f"turn speculation off above {last:g} {many} {unit}{between}"

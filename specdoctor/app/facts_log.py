@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from specdoctor.app.measuring import traffic_measurement
+from specdoctor.analysis.logged_figures import changing, figures_at, served, usual
 from specdoctor.app.triage_fact import Fact
 from specdoctor.core.draft_counts import DraftCounts
-from specdoctor.core.server import DecodeWindow, ServerView, Source, SpecSetting
+from specdoctor.core.server import DecodeWindow, ServerView, Source
 
 WEIGHTED = "mean over decode lines with living requests, weighted by running requests"
 AT_LOAD = "accept_length_at_measured_load"
@@ -71,39 +71,31 @@ def weighted_accept_length(windows: Sequence[DecodeWindow]) -> float | None:
     return sum(length * running for length, running in pairs) / total if total else None
 
 
-def speed_facts(view: ServerView) -> Iterator[Fact]:
-    """Throughput and step at the number of running requests that was seen most, and that number.
-
-    Their interval is not asked for, and acceptance is read elsewhere.
+def speed_facts(view: ServerView, at: int | None = None) -> Iterator[Fact]:
+    """Throughput, accept length and step at a number of running requests, that seen most where none is named, and that
+    number: pooled alike, so that they satisfy the identity.
     """
-    if view.log is None or not view.log.decode:
-        return
-    traffic = traffic_measurement(
-        measurement_id="M1",
-        evidence="",
-        launch="as logged",
-        launch_key="original",
-        spec=SpecSetting(),
-        windows=view.log.decode,
-    )
-    if traffic is None:
+    windows = [w for w in view.log.decode if w.running > 0 and w.tokens != 0] if view.log else []
+    clean = [w for w in windows if w.clean]
+    load = at if at is not None else usual(windows)
+    if view.log is None or load is None or (at is not None and at not in served(clean or windows)):
         return
     source = (Source(where=view.log.where),)
-    yield Fact(name="measured_at_running_requests", value=traffic.concurrency, sources=source)
-    same = [w for w in view.log.decode if w.running == traffic.concurrency and w.clean]
-    length = weighted_accept_length(same)
-    if length is not None:
-        words = f"mean over {len(same)} clean decode lines at {traffic.concurrency} running requests"
-        yield Fact(name=AT_LOAD, value=round(length, 4), estimator=words, sources=source)
-    if len(same) == 1 and traffic.throughput is None:
-        yield Fact(
-            name="throughput_tok_s", value=round(same[0].throughput_tok_s, 4), estimator="one line", sources=source
-        )
-    if not same and traffic.throughput is None:
-        yield from _unbounded(view.log.decode, traffic.concurrency, source)
-    for name, figure in (("throughput_tok_s", traffic.throughput), ("step_ms", traffic.step)):
-        if figure is not None:
-            yield Fact(name=name, value=round(figure.value, 4), estimator=figure.estimator, sources=source)
+    yield Fact(name="measured_at_running_requests", value=load, sources=source)
+    spec = view.spec or view.asked_spec
+    drafts = spec is not None and spec.on
+    figures = figures_at(clean, load, drafts=drafts, changed=changing(view.log.decode))
+    if figures is None:
+        yield from _unbounded(view.log.decode, load, source)
+        return
+    found = {
+        AT_LOAD: figures.accept_length,
+        "throughput_tok_s": figures.throughput_tok_s,
+        "step_ms": figures.step_ms if figures.lines > 1 else None,
+    }
+    for name, value in found.items():
+        if value is not None:
+            yield Fact(name=name, value=round(value, 4), estimator=figures.estimator, sources=source)
 
 
 def _unbounded(windows: Sequence[DecodeWindow], running: int, source: tuple[Source, ...]) -> Iterator[Fact]:

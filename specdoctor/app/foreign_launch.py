@@ -12,6 +12,7 @@ from datetime import UTC, datetime, timedelta
 
 from pydantic import JsonValue
 
+from specdoctor.app.firm_arguments import argument_differences, listens
 from specdoctor.core.server import ServerView
 
 _SPEC = "speculative_config"
@@ -31,9 +32,6 @@ _DRAFTS = ("speculative_draft_model_path", f"{_SPEC}.model")
 _DATE = re.compile(r"(?<!\d)(?P<day>20\d\d-\d\d-\d\d)(?:[ T](?P<time>\d\d:\d\d))?")
 _ZONES = timedelta(hours=14)
 _MOST_OF_LOG = 20_000
-_LISTENS = re.compile(
-    r"(?:Uvicorn running on|Starting vLLM (?:API )?server(?: \d+)? on|server is listening on) https?://\S{1,80}:(\d{2,5})"
-)
 _PLACEHOLDER = re.compile(r"[$<>{}*]|://|\.\.\.")
 _CACHED = re.compile(r"models--(?:[^/]*--)?([^/]+)/snapshots/")
 
@@ -46,6 +44,18 @@ def differences(view: ServerView, log: str) -> tuple[str, ...]:
     if view.log is None or view.asked_source is None:
         return ()
     return tuple(text for text in (*_identity(view, log), *_speculation(view)) if text)
+
+
+def unexplained(view: ServerView, named: Mapping[str, str]) -> Iterator[str]:
+    """Arguments that are in force other than typed by no rule that is known, and that alone prove no other launch."""
+    for rewrite in view.rewrites:
+        path = rewrite.key.endswith(("path", "name", "model", "tokenizer"))
+        known = rewrite.kind != "rewritten" or rewrite.rule != "unknown" or rewrite.cause is not None
+        if path or known or not rewrite.sources or _PLACEHOLDER.search(str(rewrite.asked)):
+            continue
+        places = [f"{named.get(s.where, s.where)}:{s.line}" if s.line else s.where for s in rewrite.sources]
+        said = f"{rewrite.key} {rewrite.asked} is typed, {rewrite.effective} is in force"
+        yield f"{said} [{', '.join(places)}]: no known rule of {view.engine} makes that of it"
 
 
 def dated_after(comment: str, log: str) -> bool:
@@ -69,16 +79,27 @@ def _moment(match: re.Match[str]) -> datetime | None:
 def _identity(view: ServerView, log: str) -> Iterator[str]:
     yield _path(view, "model", ("model_path", "model"))
     yield _served(view)
+    told = {word: f"{word} {asked} against {shown}" for word, asked, shown in argument_differences(
+        view, log, complete=_complete(view)
+    )}  # fmt: skip
     for word, names in _NUMBERS:
         asked = next((view.asked[name] for name in names if name in view.asked), "")
         shown = [str(value) for name in names for value in _shown(view, name)]
         if word == "port":
-            shown += _LISTENS.findall(log)
+            shown += [port for _, port in listens(log)]
         if asked.isdigit() and shown and asked not in shown and all(value.isdigit() for value in shown):
-            yield f"{word} {asked} against {shown[0]}"
+            told.setdefault(word, f"{word} {asked} against {shown[0]}")
     host, there = view.asked.get("host"), next(iter(_shown(view, "host")), None)
     if host and isinstance(there, str) and there and not _PLACEHOLDER.search(host) and host != there:
-        yield f"host {host} against {there}"
+        told.setdefault("host", f"host {host} against {there}")
+    yield from told.values()
+
+
+def _complete(view: ServerView) -> bool:
+    """Whether the launch line names every argument: no file of them, no variable that may hold more."""
+    known = view.asked_spec is not None and "config" not in view.asked
+    pairs = zip(view.argv, view.argv[1:], strict=False)
+    return known and not any(word[:1] in ("$", "{", "<") and not before.startswith("-") for before, word in pairs)
 
 
 def _speculation(view: ServerView) -> Iterator[str]:

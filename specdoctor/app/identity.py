@@ -27,27 +27,25 @@ def identity_checks(scene: Scene, facts: dict[str, Fact]) -> tuple[IdentityCheck
 
 
 def _written(scene: Scene, facts: dict[str, Fact]) -> Iterator[IdentityCheck]:
-    """The facts' own figures; those of a log as means over the same lines, since medians need not multiply."""
+    """The facts' own figures, by the estimator that they share where they are a log's."""
     of_log = all(n in facts for n in (AT_LOAD, "throughput_tok_s")) and _same_place(facts, AT_LOAD, "throughput_tok_s")
     names = ("throughput_tok_s", AT_LOAD if of_log else "accept_length", "step_ms")
     speed, length, step = (_number(facts, n) for n in names)
-    speed = _mean_speed(scene, facts) if of_log else speed
     if not speed or not length or not step:
         return
     known = _requests(scene, facts)
     whole = round(known if known is not None else speed * step / (1000 * length))
     at = f" x {whole} requests" if whole > 1 else ""
     shown = 1000 * length / step * max(whole, 1)
-    words = f"{speed:.4g} tok/s = {length:.3g} tokens / {step:.4g} ms{at}"
+    hows = {facts[n].estimator for n in names}
+    how = f" ({hows.pop()})" if of_log and len(hows) == 1 else ""
+    words = f"{speed:.4g} tok/s = {length:.3g} tokens / {step:.4g} ms{at}{how}"
     if abs(shown - speed) <= TOLERANCE * speed:
         yield IdentityCheck(text=words)
         return
-    why = (
-        "the lines' lengths and speeds are not of the same intervals"
-        if of_log
-        else "they are not of one load, or of one server"
+    yield IdentityCheck(
+        text=f"{words} gives {shown:.4g} tok/s: they are not of one load, or of one server", holds=False
     )
-    yield IdentityCheck(text=f"{words} gives {shown:.4g} tok/s: {why}", holds=False)
 
 
 def _row(scene: Scene) -> Iterator[IdentityCheck]:
@@ -98,13 +96,6 @@ def _log_and_table(scene: Scene) -> Iterator[IdentityCheck]:
     said = "agree" if holds else "differ: they are not of the same load, or prefill is in one of them"
     text = f"a cycle of {arm.step_ms:.4g} ms by {arm.row.source.where} and of {step:.4g} ms by {log} {said}"
     yield IdentityCheck(text=text, holds=holds)
-
-
-def _mean_speed(scene: Scene, facts: dict[str, Fact]) -> float | None:
-    users = _number(facts, "measured_at_running_requests")
-    windows = scene.view.log.decode if scene.view.log else ()
-    speeds = [w.throughput_tok_s for w in windows if w.clean and w.running == users]
-    return sum(speeds) / len(speeds) if speeds else None
 
 
 def _same_place(facts: dict[str, Fact], one: str, other: str) -> bool:

@@ -10,6 +10,7 @@ from pydantic import ConfigDict, Field, JsonValue
 
 from specdoctor.analysis.figure import FigureError
 from specdoctor.analysis.logged_rows import all_paired
+from specdoctor.app.foreign_launch import unexplained
 from specdoctor.app.identity import IdentityCheck, identity_checks
 from specdoctor.app.mixed_servers import mixed_in, without_means
 from specdoctor.app.odd_figures import without_odd
@@ -17,6 +18,7 @@ from specdoctor.app.told_and_read import contradictions
 from specdoctor.app.triage_fact import Fact
 from specdoctor.app.triage_facts import facts_of
 from specdoctor.app.triage_findings import Finding, findings_of
+from specdoctor.app.triage_gains import LoadGain, arms_by_load, gain_sentence, load_gains
 from specdoctor.app.triage_line import LineToTry, line_to_try
 from specdoctor.app.triage_scene import facts_beside
 from specdoctor.app.triage_servers import Servers, servers_of
@@ -52,7 +54,8 @@ class TriageDocument(Frozen):
     it; `facts_from` names the places that it was read from, `unread` what could not be read, or in part. `state` is
     that of the time when the files were written, None where nothing shows it; `contradicted` is what the symptom says
     and the files do not, and which launch line started another server than the log's. `told` are figures that a
-    person typed, `told_sums` what follows from them: nothing of it was read.
+    person typed, `told_sums` what follows from them: nothing of it was read. `gains` compare both sides at each load
+    that both were measured at.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
@@ -65,6 +68,7 @@ class TriageDocument(Frozen):
     findings: tuple[Finding, ...]
     facts: dict[str, JsonValue]
     facts_from: dict[str, str] = Field(default_factory=dict)
+    gains: tuple[LoadGain, ...] = ()
     identity: tuple[IdentityCheck, ...] = ()
     to_try: LineToTry | None = None
     unread: dict[str, str] = Field(default_factory=dict)
@@ -100,7 +104,7 @@ def triage(
     beside, aliases = facts_beside(view, given, parts)
     scene = Scene(view=view, others=servers.others, facts=beside, complaints=complained.complaints, material=given)
     observations = [o for check in checks for o in _judged(check, scene)]
-    found = facts_of(scene)
+    found, arms = facts_of(scene), arms_by_load(scene)
     facts = _facts_shown(found)
     by_name = {fact.name: fact for fact in found}
     verdict = verdict_of(view, observations, facts, complained)
@@ -116,10 +120,11 @@ def triage(
         engine=EngineSeen(name=view.engine or None, version=view.version, version_range=view.version_range),
         state=_STATES[view.state] if _was_seen(view, given) else None,
         verdict=verdict,
-        headline=_headline(view, verdict, findings, by_name),
+        headline=_headline(view, verdict, findings, by_name, gain_sentence(arms)),
         findings=findings,
         facts=facts,
         facts_from={fact.name: _place(fact, named) for fact in found if fact.place},
+        gains=load_gains(arms, named),
         identity=identity_checks(scene, by_name),
         to_try=line_to_try(view, engines, observations, by_name, texts=parts, named=named),
         told=told_figures(symptom, given, named),
@@ -127,6 +132,7 @@ def triage(
         contradicted=(
             *_mixed(view, mixed, named),
             *_foreign(servers, named),
+            *unexplained(view, named),
             *contradictions(complained, by_name, _gains(scene)),
         ),
         unread={
@@ -209,25 +215,31 @@ def _named_here(observation: Observation, aliases: Mapping[str, str]) -> Observa
     return observation.model_copy(update={"sources": sources})
 
 
-def _headline(view: ServerView, verdict: Verdict, findings: Sequence[Finding], facts: Mapping[str, Fact]) -> str:
+def _headline(
+    view: ServerView, verdict: Verdict, findings: Sequence[Finding], facts: Mapping[str, Fact], by_load: str
+) -> str:
+    """The verdict in a sentence; `by_load` says what is gained at each load, where there are several."""
     if not view.engine and not findings:
         return "not enough evidence: none of these files is a log, launch line or server info of a known engine"
     proved = [f for f in findings if f.status == "supported"]
+    at_loads = f"; {by_load}" if by_load else ""
+    if verdict is Verdict.CAUSE and proved[0].cause == "LOAD-1" and by_load:
+        return f"LOAD-1: the gain falls with the load: {by_load}"
     if verdict is Verdict.CAUSE:
-        return f"{proved[0].cause or 'failure'}: {proved[0].claim}"
+        return f"{proved[0].cause or 'failure'}: {proved[0].claim}{at_loads}"
     if verdict is Verdict.HEALTHY:
         gain = facts["speedup"].value if "speedup" in facts else None
         pays = "; whether speculation pays they do not say" if view.spec is not None and view.spec.on else ""
         if isinstance(gain, float):
             pays = f"; by these figures speculation gives {gain:.2f} times the speed without"
-        return f"healthy: nothing in these files needs repair{pays}"
+        return f"healthy: nothing in these files needs repair{at_loads or pays}"
     if view.engine and view.state == "down" and not proved and (view.log is None or view.log.ready_line is None):
         return "not enough evidence: the server did not come up, and its log does not say why"
     if proved:
         names = [f.cause or "?" for f in proved]
         are, costs = one_or(names, "is", "are"), one_or(names, "it costs", "they cost")
-        return f"not enough evidence: {listed(names)} {are} there; what {costs} is not known"
-    return "not enough evidence in these files"
+        return f"not enough evidence: {listed(names)} {are} there; what {costs} is not known{at_loads}"
+    return f"not enough evidence in these files{at_loads}"
 
 
 def _mixed(view: ServerView, mixed: str, named: Mapping[str, str]) -> Iterator[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from specdoctor.app.facts_counters import answer_facts, counted_facts, gauge_facts, pass_facts
-from specdoctor.app.facts_log import acceptance_facts, load_facts, speed_facts, whole_log_facts
+from specdoctor.app.facts_log import AT_LOAD, acceptance_facts, load_facts, speed_facts, whole_log_facts
 from specdoctor.app.facts_models import model_facts
 from specdoctor.app.facts_setting import capture_facts, logged_capture_facts, setting_facts
 from specdoctor.app.facts_tables import table_facts
@@ -52,14 +52,13 @@ def facts_of(scene: Scene) -> tuple[Fact, ...]:
 
 
 def _beside(scene: Scene, found: Facts) -> Iterator[Fact]:
-    """The baseline by the log of a server without speculation, at the same number of running requests."""
+    """The baseline by the log of a server without speculation, at the same number of running requests or not at all."""
     at = found.number("measured_at_running_requests")
     for other in scene.others:
         if other.log is None or _drafts(other):
             continue
-        speeds = {fact.name: fact for fact in speed_facts(other)}
-        users = speeds.get("measured_at_running_requests")
-        if users is None or (at is not None and users.value != at):
+        speeds = {fact.name: fact for fact in speed_facts(other, int(at) if at is not None else None)}
+        if "throughput_tok_s" not in speeds:
             continue
         for name, ours in (("throughput_tok_s", "baseline_tok_s"), ("step_ms", "baseline_step_ms")):
             if name in speeds:
@@ -101,7 +100,9 @@ def _rate(found: Facts) -> Iterator[Fact]:
 
 
 def _step(found: Facts) -> Iterator[Fact]:
-    length, speed = found.number("accept_length"), found.number("throughput_tok_s")
+    at_load = found.number(AT_LOAD)
+    length = at_load if at_load is not None else found.number("accept_length")
+    speed = found.number("throughput_tok_s")
     if length and speed and _one_request(found):
         words = "accept length / throughput, one request"
         yield Fact(name="step_ms", value=round(1000 * length / speed, 4), estimator=words)

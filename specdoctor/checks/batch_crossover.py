@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Sequence
 
-from specdoctor.analysis.measured_rows import Arm, flat, paired, setting_of
+from specdoctor.analysis.logged_rows import all_paired
+from specdoctor.analysis.measured_rows import LAUNCH_NOISE, Arm, flat, load_series, rarely_together, threshold
 from specdoctor.checks.reading import config_of, experts_of, log_source, no_data, no_files, silent, windows
 from specdoctor.checks.saying import excluded, proved, suspected
 from specdoctor.core.hypothesis import Observation
@@ -25,7 +25,7 @@ class BatchCrossover:
     causes = ("LOAD-1",)
 
     def judge(self, scene: Scene) -> tuple[Observation, ...]:
-        series = _series(paired(scene))
+        series = () if no_files(scene) else load_series(all_paired(scene))
         if series:
             return self._by_table(scene, series)
         return self._by_log(scene)
@@ -38,6 +38,9 @@ class BatchCrossover:
         said = "; ".join(f"{_load(a)}: {a.speedup:.2f}" for a in series)
         sources = (*first.sources, *last.sources)
         gain, end = first.speedup or 0.0, last.speedup or 0.0
+        if gain < 1.0 and not rarely_together(first):
+            claim = f"it loses at every load that was measured ({said}); whether it pays for one request is not known"
+            return (suspected(self.name, "LOAD-1", claim, *sources, about="cycle"),)
         if gain < 1.0:
             claim = f"the loss is there at the smallest load already (speed against the baseline: {said})"
             return (excluded(self.name, "LOAD-1", claim, *sources, against="LOAD-1"),)
@@ -46,7 +49,7 @@ class BatchCrossover:
             return (excluded(self.name, "LOAD-1", claim, *sources),)
         if end >= 1.0 or not steady:
             return silent(self.name, "LOAD-1", f"no steady fall over the load ({said})", *sources)
-        chain = next((a for a in paired(scene) if _pays_as_chain(a, last)), None)
+        chain = next((a for a in all_paired(scene) if _pays_as_chain(a, last)), None)
         if chain is not None:
             claim = (
                 f"{_load(chain)} a chain of {chain.tokens} tokens still gives {chain.speedup:.2f} times the speed, "
@@ -58,7 +61,11 @@ class BatchCrossover:
         if eager:
             said = f"{claim}; decode steps without graphs may do the same"
             return (suspected(self.name, "LOAD-1", said, *sources, about="cycle"),)
-        return (proved(self.name, "LOAD-1", claim, *sources, about="cycle"),)
+        if end >= 1 - LAUNCH_NOISE:
+            said = f"{claim}; a loss so small may be the spread between two starts"
+            return (suspected(self.name, "LOAD-1", said, *sources, about="cycle"),)
+        fix = f"{threshold(series)}; or fewer draft tokens (1 or 2), or a separate pool for few requests"
+        return (proved(self.name, "LOAD-1", claim, *sources, about="cycle", fix=fix),)
 
     def _by_log(self, scene: Scene) -> tuple[Observation, ...]:
         view = scene.view
@@ -76,17 +83,6 @@ class BatchCrossover:
         slow = "slow" in scene.complaints
         place = log_source(view, most.line, "")
         return (proved(self.name, "LOAD-1", claim, place, about="cycle", explains=slow),)
-
-
-def _series(found: Sequence[Arm]) -> list[Arm]:
-    """Arms of the setting that was measured at most loads, by load."""
-    settings: dict[tuple[object, ...], dict[float, Arm]] = defaultdict(dict)
-    for arm in found:
-        load = arm.row.concurrency if arm.row.concurrency is not None else arm.row.request_rate
-        if load is not None:
-            settings[(setting_of(arm.row), arm.row.prompt, arm.row.input_tokens)].setdefault(load, arm)
-    most = max(settings.values(), key=len, default={})
-    return [most[load] for load in sorted(most)] if len(most) > 1 else []
 
 
 def _pays_as_chain(arm: Arm, tree: Arm) -> bool:

@@ -6,7 +6,7 @@ import re
 
 from specdoctor.analysis.factors import cell, plain
 from specdoctor.analysis.given_lines import first_line
-from specdoctor.analysis.measured_rows import Arm, ms_per_token
+from specdoctor.analysis.measured_rows import Arm, ms_per_token, rarely_together
 from specdoctor.checks.reading import no_data, silent
 from specdoctor.checks.saying import proved, suspected
 from specdoctor.core.hypothesis import Observation
@@ -27,7 +27,7 @@ class FourCells:
 
     name = "four-cells"
     summary = "Set speculation on and off against eager and graphs; read whether the step left its full graphs."
-    causes = ("GRAPH-2", "LOAD-5")
+    causes = ("GRAPH-2", "LOAD-5", "LOAD-1")
 
     def judge(self, scene: Scene) -> tuple[Observation, ...]:
         left = first_line(scene, LEFT, "server log")
@@ -51,6 +51,12 @@ class FourCells:
         base = ms_per_token(graphs.base) if graphs.base is not None else None
         cause = "LOAD-5" if base is not None and base < FAST_TARGET_MS else "GRAPH-2"
         claim = f"{said}: the speculative step keeps a cost that graphs take from the baseline"
+        if cause == "LOAD-5" and not rarely_together(graphs):
+            many = f"{graphs.row.concurrency:g} requests at once; nothing was measured for one"
+            return (
+                suspected(self.name, "LOAD-5", f"{claim}, at {many}", *sources, about="cycle"),
+                suspected(self.name, "LOAD-1", f"the loss with graphs is that of {many}", *sources, about="cycle"),
+            )
         return (proved(self.name, cause, claim, *sources, about="cycle"),)
 
 

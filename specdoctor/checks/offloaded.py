@@ -6,6 +6,7 @@ import re
 
 from specdoctor.analysis.given_lines import found_lines
 from specdoctor.analysis.logged_rows import all_paired
+from specdoctor.analysis.measured_rows import at_least_load
 from specdoctor.checks.reading import silent
 from specdoctor.checks.saying import proved, suspected
 from specdoctor.core.hypothesis import Observation
@@ -37,7 +38,7 @@ class Offloaded:
             place = part[0]
         if place is None:
             return silent(self.name, "LOAD-7", "nothing shows weights on the CPU")
-        losing = next((arm for arm in all_paired(scene) if (arm.speedup or 1.0) < 1.0), None)
+        losing = next((arm for arm in at_least_load(all_paired(scene)) if (arm.speedup or 1.0) < 1.0), None)
         claim = "weights of the target are kept on the CPU: verifying several tokens reads more of them"
         if losing is None:
             return (suspected(self.name, "LOAD-7", claim, place, about="cycle"),)

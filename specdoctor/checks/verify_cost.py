@@ -7,9 +7,9 @@ from collections.abc import Sequence
 
 from specdoctor.analysis.given_lines import found_lines
 from specdoctor.analysis.logged_rows import all_paired
-from specdoctor.analysis.measured_rows import Arm
+from specdoctor.analysis.measured_rows import Arm, at_least_load, rarely_together
 from specdoctor.checks.reading import EXPERT_KEYS, config_of, config_source, experts_of, no_data, silent
-from specdoctor.checks.saying import excluded, proved
+from specdoctor.checks.saying import excluded, proved, suspected
 from specdoctor.core.hypothesis import Observation
 from specdoctor.core.ports import Scene
 from specdoctor.core.server import Source
@@ -28,6 +28,8 @@ LINEAR_SHARE = 0.6
 STATISTICS = re.compile(
     r"statistics\s+[\w-]+:\s*#calls(?:\(b,g,a\))?\s*=\s*\d+\s+(?P<calls>\d+).*?dur\(b,g,a\)\s*=\s*[\d.]+,\s*(?P<ms>[\d.]+)"
 )
+FOR_ONE_REQUEST = frozenset({"LOAD-3", "LOAD-5", "GRAPH-3"})
+"""What costs at one request already, by definition: figures of many at once alone do not prove it."""
 DRAFT_SHARE = 0.35
 """Drafting that takes this share of a cycle makes the drafter a main cost (named heuristic)."""
 
@@ -39,14 +41,13 @@ class VerifyCost:
 
     name = "verify-cost"
     summary = "Work out from measured rows what a cycle costs in baseline steps, and which part of it costs that."
-    causes = ("LOAD-3", "LOAD-5", "LOAD-4", "GRAPH-3", "LOAD-2")
+    causes = ("LOAD-3", "LOAD-5", "LOAD-4", "GRAPH-3", "LOAD-2", "LOAD-1")
 
     def judge(self, scene: Scene) -> tuple[Observation, ...]:
         found = [arm for arm in all_paired(scene) if arm.step_ratio is not None]
         if not found:
             return no_data(self.name, None, "no rows give speed and accept length with and without speculation")
-        least = min(arm.row.concurrency or 1.0 for arm in found)
-        small = [arm for arm in found if (arm.row.concurrency or 1.0) == least]
+        small = at_least_load(found)
         losing = [arm for arm in small if (arm.speedup or 0.0) < 1.0]
         gaining = [arm for arm in small if (arm.speedup or 0.0) >= 1.0]
         if not losing or len(gaining) > len(losing):
@@ -55,7 +56,8 @@ class VerifyCost:
             best = max(small, key=lambda arm: arm.speedup or 0.0)
             said = f"at the smallest load speculation gives {best.speedup:.2f} times the speed"
             return silent(self.name, None, said, *best.sources)
-        return self._owners(scene, losing)
+        owners = self._owners(scene, losing)
+        return owners if rarely_together(small[0]) else _or_the_batch(owners, small[0])
 
     def _pays(self, found: Sequence[Arm]) -> Observation:
         least = min(found, key=lambda arm: arm.speedup or 0.0)
@@ -108,6 +110,17 @@ class VerifyCost:
 
     def _cost(self, cause: str, claim: str, arm: Arm, *more: Source) -> Observation:
         return proved(self.name, cause, claim, *arm.sources, *more, about="cycle")
+
+
+def _or_the_batch(said: tuple[Observation, ...], least: Arm) -> tuple[Observation, ...]:
+    """What rows of many requests at once show: a cost that is there for one request too, or the batch's."""
+    named = [o for o in said if o.cause in FOR_ONE_REQUEST and o.stance in ("supports", "suggests")]
+    if not named:
+        return said
+    both = f"at {_load(least)}, the fewest measured, nothing tells a cost of each cycle from the batch's"
+    told = [suspected(VerifyCost.name, o.cause or "", f"{o.claim}; {both}", *o.sources, about="cycle") for o in named]
+    claim = f"{both}: the batch alone makes verification compute, and then it pays for one request"
+    return (*told, suspected(VerifyCost.name, "LOAD-1", claim, *least.sources, about="cycle"))
 
 
 def _ordinary(found: Sequence[Arm]) -> bool:

@@ -30,7 +30,7 @@ def triage_lines(document: dict[str, Any], *, width: int) -> str:
         version = engine["version"] or engine["version_range"] or "of unknown version"
         state = _STATES[document["state"]]
         rows.append(("server", f"{engine['name']} {version}, {state}"))
-    rows += [*_payoff(document["facts"]), *_facts(document)]
+    rows += [*_payoff(document), *_facts(document)]
     rows += [("identity" if n == 0 else "", check["text"]) for n, check in enumerate(document["identity"])]
     rows += _told(document)
     rows += [("but" if n == 0 else "", text) for n, text in enumerate(document["contradicted"])]
@@ -96,14 +96,27 @@ def _shown(value: Any) -> str:
     return str(value)
 
 
-def _payoff(facts: dict[str, Any]) -> list[tuple[str, str]]:
-    """What the figures say of speculation against none, as a sentence."""
+def _payoff(document: dict[str, Any]) -> list[tuple[str, str]]:
+    """What the figures say of speculation against none, a sentence for each load that both sides were measured at."""
+    facts, gains = document["facts"], document.get("gains", ())
+    told = [gain for gain in gains if gain["throughput_tok_s"] and gain["baseline_tok_s"]]
+    if len(gains) > 1 or (told and "speedup" not in facts):
+        return [_at_load(gain) for gain in gains]
     now, base, gain = (facts.get(name) for name in ("throughput_tok_s", "baseline_tok_s", "speedup"))
     if now is None or base is None or gain is None:
         return []
-    return [
-        ("gains" if gain >= 1.0 else "loses", f"{now:g} tok/s with speculation, {base:g} without: {gain:.2f} times")
-    ]
+    return [(_word(gain), f"{now:g} tok/s with speculation, {base:g} without: {gain:.2f} times")]
+
+
+def _at_load(gain: dict[str, Any]) -> tuple[str, str]:
+    at, now, base = gain["concurrency"], gain["throughput_tok_s"], gain["baseline_tok_s"]
+    figures = f"{now:g} tok/s with speculation, {base:g} without: " if now and base else ""
+    where = f"at {at:g} request{'s' if at > 1 else ''}"
+    return _word(gain["speedup"]), f"{where}: {figures}{gain['speedup']:.2f} times  [{', '.join(gain['sources'])}]"
+
+
+def _word(gain: float) -> str:
+    return "gains" if gain >= 1.0 else "loses"
 
 
 def _finding(finding: dict[str, Any], missing: list[str]) -> list[tuple[str, str]]:

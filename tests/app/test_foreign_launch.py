@@ -31,6 +31,16 @@ SGLANG = "python3 -m sglang.launch_server --speculative-algorithm EAGLE3 --specu
 CHAIN_OF_16 = "--speculative-eagle-topk 1 --speculative-num-draft-tokens 16"
 
 
+VLLM_SEATS = VLLM.replace("_size': 1}", "_size': 1, 'max_num_seqs': 8, 'enforce_eager': True}")
+LLAMA_NEW = (
+    "0.00.01 I cmn          init: llama threadpool init, n_threads = 4\n"
+    "0.00.02 I srv    load_model: loading model '/m/Qwen3-8B.gguf'\n"
+    "0.00.03 I srv    load_model: initializing, n_slots = 2, n_ctx_slot = 2048, kv_unified = 'false'\n"
+    "0.00.03 I llama_context: n_ctx         = 4096\n"
+    "0.00.04 I srv  llama_server: listening on http://127.0.0.1:8141\n"
+)
+
+
 def judged(log: str, launch: str) -> TriageDocument:
     return triaged({"server.log": log, "launch.sh": launch + "\n"}, symptom="it is slow")
 
@@ -116,3 +126,61 @@ def test_among_many_lines_of_others_the_one_of_this_server_is_found() -> None:
     document = judged(ARGS + DECODE * 9, "\n".join(others))
     assert document.contradicted
     assert document.to_try is None
+
+
+ON_3100 = ARGS.replace("port=30000", "port=31000, decode_log_interval=40, random_seed=7, mem_fraction_static=0.8")
+GRAPHS_OFF = ARGS.replace("disable_cuda_graph=False", "disable_cuda_graph=True")
+SERVE = "vllm serve /m/Qwen3-8B --tensor-parallel-size 1 --port 8001"
+LLAMA_SERVER = "llama-server -m /m/Qwen3-8B.gguf"
+
+
+@pytest.mark.parametrize(
+    ("log", "launch", "against"),
+    [
+        (ON_3100, f"{SGLANG} /m/Qwen3-8B", "port not given against 31000"),
+        (ARGS.replace("tp_size=1", "tp_size=8"), f"{SGLANG} /m/Qwen3-8B", "tensor-parallel size not given against 8"),
+        (ARGS, f"{SGLANG} /m/Qwen3-8B --disable-cuda-graph", "disable_cuda_graph True against False"),
+        (GRAPHS_OFF, f"{SGLANG} /m/Qwen3-8B", "disable_cuda_graph not given against True"),
+        (ON_3100, f"{SGLANG} /m/Qwen3-8B --port 31000 --decode-log-interval 10", "decode_log_interval 10 against 40"),
+        (ON_3100, f"{SGLANG} /m/Qwen3-8B --port 31000 --random-seed 3", "random_seed 3 against 7"),
+        (VLLM, "vllm serve /m/Qwen3-8B", "port not given against 8001"),
+        (VLLM, f"{SERVE} --max-num-seqs 8", "max_num_seqs 8 against the default"),
+        (VLLM, f"{SERVE} --enforce-eager", "enforce_eager True against False"),
+        (VLLM_SEATS, SERVE, "max_num_seqs not given against 8"),
+        (VLLM_SEATS, f"{SERVE} --max-num-seqs 8", "enforce_eager not given against True"),
+        (VLLM_SEATS, f"{SERVE} --max-num-seqs 16 --enforce-eager", "max_num_seqs 16 against 8"),
+        (LLAMA, LLAMA_SERVER, "port not given against 8085"),
+        (LLAMA_NEW, f"{LLAMA_SERVER} --port 8080", "port 8080 against 8141"),
+        (LLAMA_NEW, f"{LLAMA_SERVER} --port 8141 -np 4", "parallel 4 against 2"),
+        (LLAMA_NEW, f"{LLAMA_SERVER} --port 8141 -t 8", "threads 8 against 4"),
+        (LLAMA_NEW, f"{LLAMA_SERVER} --port 8141 -c 16384", "ctx_size 16384 against 4096"),
+        (LLAMA_NEW, f"{LLAMA_SERVER} --port 8141 --host 0.0.0.0", "host 0.0.0.0 against 127.0.0.1"),
+    ],
+)  # fmt: skip
+def test_what_both_sides_can_state_is_compared_in_either_direction(log: str, launch: str, against: str) -> None:
+    document = judged(log + DECODE * 9 * (log[0] == "["), launch)
+    assert document.contradicted, "nothing was compared"
+    assert against in document.contradicted[0]
+
+
+@pytest.mark.parametrize(
+    ("log", "launch"),
+    [
+        (ON_3100, f"{SGLANG} /m/Qwen3-8B --port 31000"),
+        (ON_3100, f"{SGLANG} /m/Qwen3-8B $MORE"),
+        (ON_3100, f"{SGLANG} /m/Qwen3-8B --config args.yaml"),
+        (ON_3100, f"{SGLANG} /m/Qwen3-8B --port $PORT"),
+        (VLLM_SEATS, f"{SERVE} --max-num-seqs 8 --enforce-eager --gpu-memory-utilization 0.9 --host 0.0.0.0"),
+        (LLAMA_NEW, f"{LLAMA_SERVER} --port 8141 -c 4000 -np 2 -t 4"),
+        (LLAMA_NEW, f"{LLAMA_SERVER} --port 8141 -c 0 -np -1 -t -1"),
+    ],
+)
+def test_what_an_engine_fills_in_and_what_is_not_known_contradicts_nothing(log: str, launch: str) -> None:
+    assert judged(log + DECODE * 9 * (log[0] == "["), launch).contradicted == ()
+
+
+def test_a_typed_value_that_an_engine_may_have_changed_is_named_and_proves_no_other_launch() -> None:
+    document = judged(ON_3100 + DECODE * 9, f"{SGLANG} /m/Qwen3-8B --port 31000 --mem-fraction-static 0.9")
+    (said,) = document.contradicted
+    assert said.startswith("mem_fraction_static 0.9 is typed, 0.8 is in force [launch.sh:1, server.log:1]")
+    assert document.to_try is not None or not any(f.fix and f.status == "supported" for f in document.findings)

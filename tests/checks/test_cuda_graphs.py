@@ -81,12 +81,22 @@ def test_the_line_to_try_is_without_the_form_that_is_on_it(given: str, left: str
     assert fix.endswith(said)
 
 
+SWITCHED_OFF = f"{HEAD}{SPEC}, disable_cuda_graph=True)\n"
+BY_ITSELF = "[2026-12-01 01:45:15] Cuda graph is disabled because of using torch native attention backend\n"
+
+
 def test_a_line_that_has_not_what_switched_them_off_is_none_to_try() -> None:
-    args = f"{HEAD}{SPEC}, disable_cuda_graph=True)\n"
-    document = triaged({"server.log": args + DECODE * 9, "launch.sh": LAUNCH}, symptom="")
+    document = triaged({"server.log": BY_ITSELF + SWITCHED_OFF + DECODE * 9, "launch.sh": LAUNCH}, symptom="")
+    assert document.contradicted == (), "the engine says that it did it itself"
     assert document.to_try is not None
     assert (document.to_try.line, document.to_try.where) == ("", "launch.sh:1")
     assert (
         "this line does not have --disable-cuda-graph: the server that ran was started with another"
         in (document.to_try.remarks[0])
     )
+
+
+def test_a_line_without_the_switch_that_the_log_records_started_another_server() -> None:
+    document = triaged({"server.log": SWITCHED_OFF + DECODE * 9, "launch.sh": LAUNCH}, symptom="")
+    assert "disable_cuda_graph not given against True" in document.contradicted[0]
+    assert document.to_try is None
