@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import weakref
+from collections import Counter
 from collections.abc import Sequence
 
 from specdoctor.analysis.logged_figures import LoggedFigures, changing, figures_at, living, served, usual
@@ -11,6 +13,8 @@ from specdoctor.core.ports import Scene
 from specdoctor.core.server import DecodeWindow, ServerView, Source
 
 LOAD = "concurrency"
+_known: dict[int, tuple[weakref.ref[ServerView], tuple[Row, ...]]] = {}
+"""Rows of the views at hand: a long log has many lines, and many checks ask."""
 _NOT_SWITCHES = frozenset(
     {
         "port", "host", "served_model_name", "model_tag", "log_level", "api_key", "block_size", "nccl_port",
@@ -22,6 +26,17 @@ _NOT_SWITCHES = frozenset(
 
 def logged_rows(view: ServerView) -> tuple[Row, ...]:
     """A server's steady figures, one row for each number of requests that it served, the fewest first."""
+    known = _known.get(id(view))
+    if known is not None and known[0]() is view:
+        return known[1]
+    for key in [key for key, (of, _) in tuple(_known.items()) if of() is None]:
+        _known.pop(key, None)
+    rows = _rows(view)
+    _known[id(view)] = (weakref.ref(view), rows)
+    return rows
+
+
+def _rows(view: ServerView) -> tuple[Row, ...]:
     windows, spec = _steady(view), view.spec or view.asked_spec
     if not windows or view.log is None:
         return ()
@@ -66,13 +81,15 @@ def acceptance_place(view: ServerView) -> Source | None:
 
 
 def logged_table(scene: Scene) -> Table | None:
-    """The server under study and the others beside it as rows of one table, each load a row; None for fewer than two
-    servers that measured.
+    """The server under study and the others beside it as rows of one table, at loads that two of them or more were
+    logged at (of many the ends); None where there is none.
     """
-    of_each = [found for view in (scene.view, *scene.others) if (found := logged_rows(view))]
-    if len(of_each) < 2:
+    found = [row for view in (scene.view, *scene.others) for row in logged_rows(view)]
+    seen = Counter(row.concurrency for row in found)
+    shared = sorted(load for load, servers in seen.items() if load is not None and servers > 1)
+    rows = [row for row in found if row.concurrency in {*shared[:1], *shared[-1:]}]
+    if not rows:
         return None
-    rows = [row for one in of_each for row in one]
     header = tuple(dict.fromkeys(key for row in rows for key in row.columns))
     full = tuple(row.model_copy(update={"columns": {h: row.columns.get(h, "") for h in header}}) for row in rows)
     return Table(where=rows[0].source.where, header=header, rows=full)

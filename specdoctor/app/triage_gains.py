@@ -12,6 +12,10 @@ from specdoctor.core.ports import Scene
 from specdoctor.core.server import Source
 
 
+MOST_SAID = 4
+"""Loads that one sentence names."""
+
+
 class LoadGain(Frozen):
     """Speculation against none at one number of requests at once; throughput of all requests together, in tok/s.
 
@@ -59,20 +63,22 @@ def _place(source: Source, named: Mapping[str, str]) -> str:
 
 
 def gain_sentence(arms: Sequence[Arm]) -> str:
-    """The gain at each load and what follows from it, as one clause; empty for fewer than two loads."""
+    """The gain at each load (of many: at the ends and where it turns) and what follows, as one clause; empty for fewer
+    than two loads.
+    """
     if len(arms) < 2:
         return ""
-    first, *rest = arms
+    pays = [n for n, arm in enumerate(arms) if (arm.speedup or 0.0) >= 1.0]
+    turn = pays[-1] + 1 if pays else 0
+    told = sorted({0, max(turn - 1, 0), min(turn, len(arms) - 1), len(arms) - 1}) if len(arms) > MOST_SAID else None
+    first, *rest = [arms[n] for n in told] if told is not None else arms
     said = f"at {_clients(first)} speculation gives {first.speedup:.2f} times the speed without"
     said += "".join(f", at {arm.row.concurrency:g} {arm.speedup:.2f}" for arm in rest)
-    paying = [(arm.speedup or 0.0) >= 1.0 for arm in arms]
-    lost = [arm for arm in arms if (arm.speedup or 0.0) < 1 - LAUNCH_NOISE]
-    falls = paying == sorted(paying, reverse=True)
-    if lost and paying[0] and falls:
+    if told is not None:
+        said += f" ({len(arms)} loads were compared)"
+    if 0 in pays and any((arm.speedup or 0.0) < 1 - LAUNCH_NOISE for arm in arms[turn:]):
         return f"{said}: {threshold(arms)}"
-    if len(lost) == len(arms):
-        return f"{said}: it loses at every one of them"
-    return said
+    return f"{said}: it loses at every one of them" if not pays else said
 
 
 def _clients(arm: Arm) -> str:

@@ -15,6 +15,8 @@ RIDGE_TOKENS = 300
 """Tokens in one forward from which a dense model computes longer than it reads its weights: peak FLOP/s over bytes/s of
 an H100 or B200 in bf16 (989 / 3.35 and 2250 / 8 FLOP per byte; A100 156)."""
 SAME_LENGTH = 0.1
+MOST_SAID = 8
+"""Loads that a sentence names; of more the ends and the middle one."""
 
 
 class BatchCrossover:
@@ -35,7 +37,8 @@ class BatchCrossover:
         least = min(series, key=lambda a: a.speedup or 0.0)
         lengths = [a.accept_length for a in series if a.accept_length is not None]
         steady = not lengths or flat(lengths, SAME_LENGTH)
-        said = "; ".join(f"{_load(a)}: {a.speedup:.2f}" for a in series)
+        few = series if len(series) <= MOST_SAID else (first, series[len(series) // 2], last)
+        said = "; ".join(f"{_load(a)}: {a.speedup:.2f}" for a in few)
         sources = (*first.sources, *last.sources)
         gain, end = first.speedup or 0.0, last.speedup or 0.0
         if gain < 1.0 and not rarely_together(first):

@@ -7,6 +7,7 @@ from typing import Any
 from specdoctor.render.layout import labelled, paste_lines
 
 LABEL_WIDTH = 12
+MOST_LOADS = 8
 _STATES = {
     "served": "served when these files were written; whether it runs now they do not say",
     "starting": "was starting: its log ends before it was ready",
@@ -101,11 +102,22 @@ def _payoff(document: dict[str, Any]) -> list[tuple[str, str]]:
     facts, gains = document["facts"], document.get("gains", ())
     told = [gain for gain in gains if gain["throughput_tok_s"] and gain["baseline_tok_s"]]
     if len(gains) > 1 or (told and "speedup" not in facts):
-        return [_at_load(gain) for gain in gains]
+        return [_at_load(gain) for gain in _spread(gains)]
     now, base, gain = (facts.get(name) for name in ("throughput_tok_s", "baseline_tok_s", "speedup"))
     if now is None or base is None or gain is None:
         return []
     return [(_word(gain), f"{now:g} tok/s with speculation, {base:g} without: {gain:.2f} times")]
+
+
+def _spread(gains: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The gains to show: all of a few; of many the first, each at least twice the load of the one before, the last."""
+    if len(gains) <= MOST_LOADS:
+        return gains
+    kept = gains[:1]
+    for gain in gains[1:-1]:
+        if gain["concurrency"] >= 2 * kept[-1]["concurrency"]:
+            kept.append(gain)
+    return [*kept, gains[-1]]
 
 
 def _at_load(gain: dict[str, Any]) -> tuple[str, str]:
