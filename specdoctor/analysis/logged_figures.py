@@ -31,7 +31,7 @@ class LoggedFigures(Frozen):
     paused: int
     throughput_tok_s: float
     accept_length: float | None
-    step_ms: float | None
+    step_ms: float
     line: int
     acceptance_line: int
 
@@ -74,12 +74,11 @@ def changing(windows: Sequence[DecodeWindow]) -> frozenset[int]:
 
 
 def figures_at(
-    windows: Sequence[DecodeWindow], running: int, *, drafts: bool = False, changed: frozenset[int] = frozenset()
+    windows: Sequence[DecodeWindow], running: int, *, changed: frozenset[int] = frozenset()
 ) -> LoggedFigures | None:
     """Figures of the lines at that number of running requests; None where there is none.
 
-    `drafts`: the server speculates, so that a line without an accept length is no forward of one token. Lines that
-    `changed` are left out where enough others remain.
+    Lines that `changed` are left out where enough others remain. Where no line shows drafts, a forward is one token.
     """
     same = [w for w in windows if w.running == running and w.throughput_tok_s > 0]
     lasted = [w for w in same if w.line not in changed]
@@ -102,7 +101,7 @@ def figures_at(
         paused=len(kept) - len(lasting),
         throughput_tok_s=running * tokens / seconds,
         accept_length=tokens / total if told else None,
-        step_ms=1000.0 * seconds / total if told or not drafts else None,
+        step_ms=1000.0 * seconds / total,
         line=one.line,
         acceptance_line=one.shows_acceptance,
     )

@@ -46,7 +46,7 @@ def _rows(view: ServerView) -> tuple[Row, ...]:
     for window in windows:
         if window.running in at:
             at[window.running].append(window)
-    found = [f for n in loads if (f := figures_at(at[n], n, drafts=on, changed=changed)) is not None]
+    found = [f for n in loads if (f := figures_at(at[n], n, changed=changed)) is not None]
     return tuple(
         Row(
             source=Source(where=view.log.where, line=each.line),

@@ -161,3 +161,8 @@ def threshold(series: Sequence[Arm]) -> str:
     many = "request" if last == 1 else "requests"
     between = f" (nothing was measured between {last:g} and {min(above):g})" if above and min(above) > last + 1 else ""
     return f"turn speculation off above {last:g} {many} {unit}{between}"
+
+
+def busiest(found: Sequence[Arm]) -> float:
+    """The most requests at once that the arms tell of."""
+    return max((arm.row.concurrency or 1.0 for arm in found), default=0.0)

@@ -82,16 +82,14 @@ def speed_facts(view: ServerView, at: int | None = None) -> Iterator[Fact]:
         return
     source = (Source(where=view.log.where),)
     yield Fact(name="measured_at_running_requests", value=load, sources=source)
-    spec = view.spec or view.asked_spec
-    drafts = spec is not None and spec.on
-    figures = figures_at(clean, load, drafts=drafts, changed=changing(view.log.decode))
+    figures = figures_at(clean, load, changed=changing(view.log.decode))
     if figures is None:
         yield from _unbounded(view.log.decode, load, source)
         return
     found = {
         AT_LOAD: figures.accept_length,
         "throughput_tok_s": figures.throughput_tok_s,
-        "step_ms": figures.step_ms if figures.lines > 1 else None,
+        "step_ms": figures.step_ms,
     }
     for name, value in found.items():
         if value is not None:

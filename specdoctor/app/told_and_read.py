@@ -68,11 +68,13 @@ def _of_words(symptom: Symptom, facts: Mapping[str, Fact], gains: Sequence[float
     if speedup is None:
         return
     place = facts["speedup"].place or "computed"
+    at, ran = _number(facts, "measured_at_running_requests"), _number(facts, "running_requests_max")
+    of = f" at {at:g} running request{'s' if at > 1 else ''} of up to {ran:g}" if at and ran and ran > at else ""
     least, most = min((speedup, *gains)), max((speedup, *gains))
     if least > 1 + NOISE and _SLOWER.search(symptom.text) and "regression" not in symptom.complaints:
-        yield f"told that it is slower, read {speedup:.3g} times the speed without speculation [{place}]"
+        yield f"told that it is slower, read {speedup:.3g} times the speed without speculation{of} [{place}]"
     if most < 1 - NOISE and _FASTER.search(symptom.text) and "slow" not in symptom.complaints:
-        yield f"told that it is faster, read {speedup:.3g} of the speed without speculation [{place}]"
+        yield f"told that it is faster, read {speedup:.3g} of the speed without speculation{of} [{place}]"
 
 
 def _number(facts: Mapping[str, Fact], name: str) -> float | None:

@@ -11,7 +11,6 @@ from specdoctor.core.model import Frozen
 from specdoctor.core.ports import Scene
 from specdoctor.core.server import Source
 
-
 MOST_SAID = 4
 """Loads that one sentence names."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from specdoctor.analysis.logged_rows import all_paired
-from specdoctor.analysis.measured_rows import LAUNCH_NOISE, Arm, flat, load_series, rarely_together, threshold
+from specdoctor.analysis.measured_rows import LAUNCH_NOISE, Arm, busiest, flat, load_series, rarely_together, threshold
 from specdoctor.checks.reading import config_of, experts_of, log_source, no_data, no_files, silent, windows
 from specdoctor.checks.saying import excluded, proved, suspected
 from specdoctor.core.hypothesis import Observation
@@ -47,6 +47,10 @@ class BatchCrossover:
         if gain < 1.0:
             claim = f"the loss is there at the smallest load already (speed against the baseline: {said})"
             return (excluded(self.name, "LOAD-1", claim, *sources, against="LOAD-1"),)
+        most = max((w.running for w in windows(scene.view)), default=0)
+        if (least.speedup or 0.0) >= 1.0 and steady and most > busiest(series) and last.row.concurrency is not None:
+            claim = f"it pays at every load that was compared ({said}); {most} requests ran at once, not compared"
+            return silent(self.name, "LOAD-1", claim, *sources)
         if (least.speedup or 0.0) >= 1.0 and steady:
             claim = f"speculation pays at every load; the gain shrinks as verification takes its share ({said})"
             return (excluded(self.name, "LOAD-1", claim, *sources),)

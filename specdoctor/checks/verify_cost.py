@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 from specdoctor.analysis.given_lines import found_lines
 from specdoctor.analysis.logged_rows import all_paired
-from specdoctor.analysis.measured_rows import Arm, at_least_load, rarely_together
-from specdoctor.checks.reading import EXPERT_KEYS, config_of, config_source, experts_of, no_data, silent
+from specdoctor.analysis.measured_rows import Arm, at_least_load, busiest, rarely_together
+from specdoctor.checks.reading import EXPERT_KEYS, config_of, config_source, experts_of, no_data, silent, windows
 from specdoctor.checks.saying import excluded, proved, suspected
 from specdoctor.core.hypothesis import Observation
 from specdoctor.core.ports import Scene
@@ -19,6 +19,8 @@ FAST_TARGET_MS = 3.5
 of such losses begin at some 300 tok/s; named heuristic)."""
 HEALTHY_RATIO = 1.8
 """Cycles of chains on dense targets take 1.3 to 1.8 baseline steps in public figures."""
+NOTHING_ACCEPTED = 1.05
+"""An accept length below this loses whatever a cycle costs (named heuristic)."""
 DEAR_RATIO = 2.0
 """Above this a cycle without a big tree asks for its cause (knowledge base)."""
 WORTH = 1.2
@@ -51,7 +53,8 @@ class VerifyCost:
         losing = [arm for arm in small if (arm.speedup or 0.0) < 1.0]
         gaining = [arm for arm in small if (arm.speedup or 0.0) >= 1.0]
         if not losing or len(gaining) > len(losing):
-            if _ordinary(found) and not set(scene.complaints) - {"slow"}:
+            compared = max((w.running for w in windows(scene.view)), default=0) <= busiest(found)
+            if compared and _ordinary(found) and not set(scene.complaints) - {"slow"}:
                 return (self._pays(found),)
             best = max(small, key=lambda arm: arm.speedup or 0.0)
             said = f"at the smallest load speculation gives {best.speedup:.2f} times the speed"
@@ -75,6 +78,8 @@ class VerifyCost:
         said = f"a cycle costs {ratio:.2f} baseline steps and brings {length:.2f} tokens"
         if ratio < HEALTHY_RATIO:
             return silent(self.name, None, f"{said}: the accept length, not the cost, is what is low", *arm.sources)
+        if length < NOTHING_ACCEPTED:
+            return silent(self.name, None, f"{said}: nothing that is drafted is accepted", *arm.sources)
         base_ms = (arm.step_ms or 0.0) / ratio
         drafting = _drafting_ms(scene)
         if drafting is not None and arm.step_ms and drafting / arm.step_ms >= DRAFT_SHARE:
@@ -91,7 +96,9 @@ class VerifyCost:
             wide = config_source(scene, "target", *EXPERT_KEYS)
             return (self._cost("LOAD-3", claim, arm, *(() if wide is None else (wide,))),)
         if base_ms < FAST_TARGET_MS:
-            return (self._fixed(arm, said, base_ms, losing),)
+            fixed = self._fixed(arm, said, base_ms, losing)
+            eager = any(w.graph is False for w in windows(scene.view))
+            return (_only_suspected(fixed) if eager else fixed,)
         if tokens and tokens <= 16 and (ratio - (drafting or 0.0) / base_ms) >= LINEAR_SHARE * tokens:
             aside = f", drafting being {drafting:.1f} of {arm.step_ms:.1f} ms" if drafting is not None else ""
             claim = f"{said}: verifying {tokens} tokens costs almost {tokens} single steps{aside}"
@@ -129,7 +136,7 @@ def _ordinary(found: Sequence[Arm]) -> bool:
 
 
 def _only_suspected(o: Observation) -> Observation:
-    """Without the drafter's own time another part of the cycle may be what costs."""
+    """Another part of the cycle may be what costs: drafting whose time is not known, steps without graphs."""
     return o.model_copy(update={"stance": "suggests", "binds": False, "explains": False})
 
 
