@@ -6,6 +6,7 @@ second = accept length / step holds between them. Medians of each would be sturd
 
 from __future__ import annotations
 
+import math
 import statistics
 from collections import Counter
 from collections.abc import Sequence
@@ -94,6 +95,8 @@ def figures_at(
     total = sum(forwards)
     tokens = sum(n * (w.accept_length or 1.0) for w, n in zip(lasting, forwards, strict=True))
     seconds = sum(n * _step_s(w) for w, n in zip(lasting, forwards, strict=True))
+    if not (0.0 < seconds < math.inf and 0.0 < tokens < math.inf):
+        return None
     one = lasting[len(lasting) // 2]
     return LoggedFigures(
         running=running,

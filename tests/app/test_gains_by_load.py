@@ -157,3 +157,11 @@ def test_a_line_that_began_at_another_load_counts_for_neither() -> None:
     logged = sglang((1, 2.0, 200.0), (4, 2.0, 800.0)).replace("800.00", "300.00", 1)
     document = both(lambda *loads: logged if loads[0][1] else sglang(*loads), [(1, 2.0, 1.0)], [(4, None, 400.0)])
     assert [(g.concurrency, g.speedup) for g in document.gains] == [(4, 2.0)]
+
+
+@pytest.mark.parametrize("speed", ["9" * 400, "0.00", "1e309", "nan"])
+def test_a_speed_that_is_none_measures_nothing(speed: str) -> None:
+    logged = sglang((1, 2.0, 200.0)).replace("200.00", speed)
+    document = triaged({"server.log": logged, "server_base.log": sglang((1, None, 100.0))}, symptom="")
+    assert document.gains == ()
+    assert "speedup" not in document.facts
