@@ -19,6 +19,8 @@ WANTED = re.compile(
 )
 CHECKED = re.compile(r"^sglang$")
 RECORD_SECONDS = 1.5
+INTERPRETER_S = 15.0
+"""Long for an import path; a busy host, or a virtual environment on a slow disk, takes its time."""
 MOST_MISMATCHES = 50
 
 
@@ -51,7 +53,7 @@ def import_path(interpreter: str, env: Dict[str, str], cwd: Optional[str], root:
     asked: Dict[str, Any] = {}
     if not root and "python" in os.path.basename(interpreter):
         code = "import json, sys; print(json.dumps(sys.path))"
-        asked = run_command([interpreter, "-B", "-c", code], 5.0, dict(env, PYTHONDONTWRITEBYTECODE="1"))
+        asked = run_command([interpreter, "-B", "-c", code], INTERPRETER_S, dict(env, PYTHONDONTWRITEBYTECODE="1"))
     lines = str(asked.get("stdout") or "").strip().splitlines()
     try:
         folders = [str(folder) for folder in json.loads(lines[-1])] if lines else []
