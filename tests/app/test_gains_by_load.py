@@ -165,3 +165,10 @@ def test_a_speed_that_is_none_measures_nothing(speed: str) -> None:
     document = triaged({"server.log": logged, "server_base.log": sglang((1, None, 100.0))}, symptom="")
     assert document.gains == ()
     assert "speedup" not in document.facts
+
+
+def test_a_gain_where_it_was_compared_clears_no_load_beyond() -> None:
+    document = both(sglang, [(1, 2.5, 200.0), (1, 2.5, 200.0), (8, 2.5, 900.0)], [(1, None, 100.0)])
+    assert document.verdict == "not-enough-evidence"
+    (said,) = document.contradicted
+    assert "read 2 times the speed without speculation at 1 running request of up to 8 [" in said
