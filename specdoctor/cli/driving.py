@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -41,13 +42,50 @@ def drive(
         tell=tell,
     )
     try:
-        with store.store.lock(run.id), words, hang_up_when_lost():
-            return _driven(run, checkpoints_of(store), take_up)
+        with store.store.lock(run.id):
+            return _then_told(run, lambda: _within(words, run, checkpoints_of(store), take_up))
     except (KeyboardInterrupt, LeftAtOnce):
         return EXIT_INTERRUPTED
     finally:
         run.onlooker.close()
         write_report(run.id, store)
+
+
+def _within(
+    words: AbstractContextManager[None], run: Run, checkpoints: Path, take_up: Callable[[], None] | None
+) -> int:
+    with words, hang_up_when_lost():
+        return _driven(run, checkpoints, take_up)
+
+
+def _then_told(run: Run, work: Callable[[], int]) -> int:
+    """Do `work`; however it ends, the host is told that nobody steers the run any more.
+
+    It comes after the signals are as they were: whoever asks to stop once more is not kept.
+    """
+    exit_code: int | None = None
+    words = ""
+    try:
+        exit_code = work()
+        words = run.ledger.ended.reason if run.ledger.ended is not None else ""
+    except (KeyboardInterrupt, LeftAtOnce):
+        exit_code, words = EXIT_INTERRUPTED, "left at once"
+        raise
+    except Exception as error:
+        words = f"{type(error).__name__}: {error}"
+        raise
+    finally:
+        run.onlooker.close()
+        with suppress(KeyboardInterrupt):
+            _tell_host(run, exit_code, words)
+    return exit_code
+
+
+def _tell_host(run: Run, exit_code: int | None, words: str) -> None:
+    from specdoctor.app.leaving import tell_host
+
+    if told := tell_host(run, exit_code=exit_code, words=words):
+        say(told)
 
 
 def _driven(run: Run, checkpoints: Path, take_up: Callable[[], None] | None) -> int:

@@ -150,7 +150,7 @@ def _files_removed(custody: Custody, wanted: Sequence[LeftRun]) -> dict[str, tup
     from specdoctor.core.custody import AT_WORK_S
 
     for left in wanted:
-        if left.silent_s is not None and left.silent_s < AT_WORK_S:
+        if left.ended is None and left.silent_s is not None and left.silent_s < AT_WORK_S:
             say(f"  run {left.run} has never stopped a server; looking for up to {AT_WORK_S:.0f} s if it is at work")
             custody.await_silence(left, at_least_s=AT_WORK_S)
         removed[left.run] = custody.release(left.run)

@@ -31,6 +31,17 @@ class Lease(Frozen):
     guard: GuardProcess
 
 
+class ControllerEnd(Frozen):
+    """The last word of whoever steered a run: when (by the host's clock), with which exit code, and how that came.
+
+    `exit_code` is None where it broke.
+    """
+
+    at: float
+    exit_code: int | None
+    words: str = ""
+
+
 AT_WORK_S = 20.0
 """A run that has stopped no server counts as at work for this long after its last word."""
 
@@ -43,6 +54,7 @@ class LeftRun(Frozen):
     `held_by` is the run, and its person, that holds the server's port by now, `listening` a process that has the port
     and is neither of this run nor the original. `stopped`: the run has stopped or started a server at least once.
     `silent_s` is how long nobody has steered it, None if nobody ever did; `log` the end of its newest start's output.
+    `ended` is there where whoever steered it has said that it ended, and nobody has taken it up since.
     """
 
     run: str
@@ -50,6 +62,7 @@ class LeftRun(Frozen):
     files: tuple[str, ...] = ()
     who: str = ""
     silent_s: float | None = None
+    ended: ControllerEnd | None = None
     way_back: bool = False
     actions: dict[str, str] = Field(default_factory=dict)
     under_way: bool = False
@@ -69,16 +82,25 @@ class LeftRun(Frozen):
     def standing(self) -> Standing:
         """How it stands: whose turn it is, and whether the server is as it was found."""
         if not self.way_back:
-            return "at work" if self.silent_s is not None and self.silent_s < AT_WORK_S else "files"
+            lately = self.ended is None and self.silent_s is not None and self.silent_s < AT_WORK_S
+            return "at work" if lately else "files"
         if self.guard is not None and self.guard.acting:
             return "acting"
-        if self.guard is not None and self.guard.alive and self.silent_s is not None:
+        if self.guard is not None and self.guard.alive and self.silent_s is not None and self.ended is None:
             return "steered" if self.silent_s < self.guard.grace_s / 2 else "silent"
         if self.held_by or (self.running is None and self.listening is not None):
             return "past"
         if self.running_is_original:
             return "as found"
         return "down" if self.running is None else "changed"
+
+    @property
+    def guard_acts_in_s(self) -> float | None:
+        """Seconds until the guard acts if nobody takes the run up; None where none stands watch."""
+        guard = self.guard
+        if guard is None or not guard.alive or guard.phase != "watching" or self.silent_s is None:
+            return None
+        return max(0.0, guard.grace_s - self.silent_s)
 
     @property
     def never_stopped(self) -> bool:

@@ -91,6 +91,13 @@ class Operations(Protocol):
         """Remove everything this run left on the host; returns what was removed. Refused while not restored."""
         ...
 
+    def leave(self, run: str, *, exit_code: int | None, words: str) -> float | None:
+        """The last word of a run that leaves something on the host: nobody steers it any more. One short try.
+
+        Returns the seconds until the guard there puts the original back by itself, None where none will.
+        """
+        ...
+
     def close(self) -> None: ...
 
 

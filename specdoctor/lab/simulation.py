@@ -50,6 +50,8 @@ class SimulatedHost:
         self.world = world
         self.clock = VirtualClock()
         self.starts = 0
+        self.left: tuple[int | None, str] | None = None
+        """The last word of whoever steered a run."""
         self._seed = seed + world.seed
         self._log: list[str] = []
         self._core: EngineCore | None = None
@@ -257,6 +259,11 @@ class SimulatedHost:
         """Nothing lies on a simulated host but that there is a way back."""
         self._recorded = False
         return ()
+
+    def leave(self, run: str, *, exit_code: int | None, words: str) -> float | None:
+        """There is no guard on a simulated host."""
+        self.left = (exit_code, words)
+        return None
 
     def close(self) -> None:
         return None

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import TypeVar
 
 from pydantic import JsonValue, ValidationError
 
 from specdoctor.core.custody import Leftovers, LeftRun
-from specdoctor.core.errors import PolicyError, TargetError
+from specdoctor.core.errors import EXIT_OUTSIDE, PolicyError, TargetError
 from specdoctor.core.host import Host
 from specdoctor.core.launch import ReadyRules, RestoreOrder, RestoreOutcome
 from specdoctor.core.operations import Clock, OnProgress
 from specdoctor.operations.conversation import Conversation, Document, Refused
+from specdoctor.operations.last_word import last_word
 from specdoctor.operations.patience import Patience
 from specdoctor.operations.restoring import await_restore
 from specdoctor.operations.waits import CALL_TIMEOUT_S, Order
@@ -46,7 +48,8 @@ class Custody:
     def restore(self, run: str | None, on_progress: OnProgress) -> tuple[str, RestoreOutcome]:
         """Put back what a run changed (the only one if None); the run and the outcome.
 
-        Raises PolicyError while somebody steers that run, or when it is not clear which one is meant.
+        Raises PolicyError while somebody steers that run, or when it is not clear which one is meant. Where the
+        original is not back, the host is told that nobody goes on with it.
         """
         order = self._order_of(self._asked({"cmd": "order-by-hand", "run": run}))
         params: Document = {"cmd": "restore", "order": order.model_dump(mode="json")}
@@ -55,7 +58,15 @@ class Custody:
             return self._talk.ask("lifecycle", params, timeout_s=CALL_TIMEOUT_S)
 
         waiting = Order(self._talk, self._clock, order.run, order.action, None, self._patience)
-        return order.run, await_restore(waiting, give, order, on_progress)
+        said = "putting it back by hand was given up"
+        try:
+            outcome = await_restore(waiting, give, order, on_progress)
+            said = "" if outcome.proved else f"putting it back by hand: {outcome.reason or outcome.status}"
+        finally:
+            if said:
+                with suppress(TargetError):
+                    last_word(self._talk, order.run, exit_code=EXIT_OUTSIDE, words=said)
+        return order.run, outcome
 
     def await_silence(self, left: LeftRun, *, at_least_s: float) -> None:
         """Wait until nobody was in touch for a run for so long. Raises PolicyError where somebody is, meanwhile."""

@@ -88,6 +88,9 @@ class FactsFileOperations:
     def release(self, run: str) -> tuple[str, ...]:
         return ()
 
+    def leave(self, run: str, *, exit_code: int | None, words: str) -> float | None:
+        return None
+
     def close(self) -> None:
         """Nothing is open."""
 

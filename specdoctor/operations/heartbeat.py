@@ -21,6 +21,7 @@ class Heartbeat:
         self._interval_s = interval_s
         self._ended = threading.Event()
         self._run: str | None = None
+        self._thread: threading.Thread | None = None
 
     def begin(self, run: str) -> None:
         """Keep in touch for `run` until `end`; begun twice it goes on."""
@@ -28,11 +29,15 @@ class Heartbeat:
             return
         self.end()
         self._run, self._ended = run, threading.Event()
-        threading.Thread(target=self._beat, args=(run, self._ended), name="guard-contact", daemon=True).start()
+        self._thread = threading.Thread(target=self._beat, args=(run, self._ended), name="guard-contact", daemon=True)
+        self._thread.start()
 
-    def end(self) -> None:
+    def end(self, *, wait_s: float = 0.0) -> None:
+        """No further beat; one that is on its way is waited for, up to `wait_s`, so that it does not come after."""
         self._ended.set()
         self._run = None
+        if wait_s and self._thread is not None:
+            self._thread.join(wait_s)
 
     def _beat(self, run: str, ended: threading.Event) -> None:
         while not ended.wait(self._interval_s):

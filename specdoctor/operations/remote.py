@@ -18,6 +18,7 @@ from specdoctor.core.server import ServerRef
 from specdoctor.operations.conversation import Conversation, Document, Refused
 from specdoctor.operations.heartbeat import Heartbeat
 from specdoctor.operations.jobs import Job
+from specdoctor.operations.last_word import last_word
 from specdoctor.operations.patience import LINK_PATIENCE_S, Patience
 from specdoctor.operations.programs import ProgramName, probe_params, shell_probe
 from specdoctor.operations.restoring import await_restore
@@ -30,6 +31,7 @@ LONGEST_BENCH_S = 4 * 3600.0
 LOG_SETTLE_S = 0.5
 GRACE_S = 120.0
 LONGEST_PAUSE_S = 15.0
+BEAT_WAIT_S = 2.0
 
 Answer = TypeVar("Answer", bound=BaseModel)
 
@@ -166,6 +168,10 @@ class RemoteOperations:
         removed = self._ask("lifecycle", {"cmd": "release", "run": run}, timeout_s=CALL_TIMEOUT_S).get("removed")
         self._heartbeat.end()
         return tuple(str(path) for path in removed) if isinstance(removed, list) else ()
+
+    def leave(self, run: str, *, exit_code: int | None, words: str) -> float | None:
+        self._heartbeat.end(wait_s=BEAT_WAIT_S)
+        return last_word(self._talk, run, exit_code=exit_code, words=words)
 
     def close(self) -> None:
         self._heartbeat.end()

@@ -64,16 +64,19 @@ def _clock(at: float) -> str:
 def _headline(left: LeftRun) -> str:
     who = f" of {left.who}" if left.who else ""
     silent = f"last in touch {duration(left.silent_s)} ago" if left.silent_s is not None else "never in touch"
+    over = _ended(left) if left.ended is not None else f"over or lost{who}, {silent}"
+    lost = f"{over}, and the server was not put back" if left.ended is not None else f"lost{who}, {silent}, and"
+    lost += ": " if left.ended is not None else " "
     words = {
         "steered": f"at work{who}, {silent}",
         "at work": f"at work{who}, {silent}; it has stopped no server",
         "silent": f"silent{who}, {silent}; its guard {_guard_waits(left.guard)}",
         "acting": f"silent{who}: its guard is putting the original back",
-        "as found": f"over or lost{who}, {silent}; {_guard_did(left.guard)}",
-        "changed": f"lost{who}, {silent}, and THE SERVER IS NOT AS IT WAS; {_guard_did(left.guard)}",
-        "down": f"lost{who}, {silent}, and THE SERVER IS DOWN; {_guard_did(left.guard)}",
-        "past": f"over or lost{who}, {silent}; what it left is from before: {_now(left)}",
-        "files": f"{silent}; it has stopped no server",
+        "as found": f"{over}; {_guard_did(left)}",
+        "changed": f"{lost}THE SERVER IS NOT AS IT WAS; {_guard_did(left)}",
+        "down": f"{lost}THE SERVER IS DOWN; {_guard_did(left)}",
+        "past": f"{over}; what it left is from before: {_now(left)}",
+        "files": f"{over if left.ended is not None else silent}; it has stopped no server",
     }
     return words[left.standing]
 
@@ -88,9 +91,23 @@ def _guard_waits(guard: GuardStory | None) -> str:
     return f"acts after {duration(guard.grace_s)} of silence" if guard is not None else "is gone"
 
 
-def _guard_did(guard: GuardStory | None) -> str:
+def _ended(left: LeftRun) -> str:
+    """How whoever steered it has ended, by its own last word."""
+    end = left.ended
+    assert end is not None
+    how = f"with exit code {end.exit_code}" if end.exit_code is not None else "by a failure of its own"
+    who = f"of {left.who}, " if left.who else ""
+    return f"{who}ended at {_clock(end.at)} {how}" + (f" ({end.words})" if end.words else "")
+
+
+def _guard_did(left: LeftRun) -> str:
+    guard, acts_in_s = left.guard, left.guard_acts_in_s
     if guard is None:
         return "there was no guard"
+    if acts_in_s is not None and left.standing == "as found":
+        return f"its guard looks once more in {duration(acts_in_s)}"
+    if acts_in_s is not None:
+        return f"its guard puts the original back in {duration(acts_in_s)}, unless somebody does so before"
     did = {
         "watching": "its guard was lost before it acted",
         "acting": "its guard was lost while it put the original back",
@@ -132,7 +149,10 @@ def _next(left: LeftRun, target: str) -> str:
         return f"end that process if it is not wanted, then {by_hand}; or look after {left.folder} yourself"
     if left.standing == "files":
         return f"{by_hand} ({'ends the benchmark, ' if left.loads else ''}removes the files)"
-    return f"specdoctor investigate --resume {left.run}, where it was begun; or: {by_hand}"
+    resume = f"specdoctor investigate --resume {left.run}, where it was begun"
+    if left.standing in ("changed", "down") and left.ended is not None:
+        return f"{by_hand} puts it back now; or: {resume}"
+    return f"{resume}; or: {by_hand}"
 
 
 def restored_text(run: str, outcome: RestoreOutcome, removed: tuple[str, ...], *, width: int) -> str:

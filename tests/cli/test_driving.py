@@ -14,11 +14,14 @@ from specdoctor.app.run import Run
 from specdoctor.assembly.runs import new_run, resumed_run
 from specdoctor.assembly.stores import close_store, open_store, stored_start
 from specdoctor.cli.driving import drive
+from specdoctor.cli.interrupts import LeftAtOnce
 from specdoctor.cli.lasting import Lasting
 from specdoctor.core.errors import EXIT_INTERRUPTED, StoreError
+from specdoctor.core.launch import RestoreOrder, RestoreOutcome
 from specdoctor.core.ledger import fold
 from specdoctor.core.model import Risk
 from specdoctor.core.moves import Move
+from specdoctor.core.operations import OnProgress
 from specdoctor.core.ports import Briefing
 from specdoctor.core.run_settings import RunSettings
 from specdoctor.lab.simulation import SimulatedHost
@@ -28,10 +31,28 @@ from specdoctor.store.mirrored import MirroredStore
 from tests.app.investigating import Scripted, Silent
 
 pytestmark = pytest.mark.thorough
+RESTORE = "specdoctor restore TARGET --run"
 
 
 class Broken(Exception):
     """A failure that no part of specdoctor expects."""
+
+
+class NotBack(SimulatedHost):
+    """A host on which the original does not come up again; at the second Ctrl-C somebody leaves at once."""
+
+    def __init__(self, world: World, *, leave: bool = False) -> None:
+        super().__init__(world, seed=1)
+        self.leave_at_once = leave
+
+    def restore(self, order: RestoreOrder, on_progress: OnProgress) -> RestoreOutcome:
+        if self.leave_at_once:
+            raise LeftAtOnce
+        return RestoreOutcome(action=order.action, status="failed", server=None, reason="no room", downtime_s=9.0)
+
+    def leave(self, run: str, *, exit_code: int | None, words: str) -> float | None:
+        super().leave(run, exit_code=exit_code, words=words)
+        return 115.0
 
 
 class AfterRestart(RulePlanner):
@@ -59,8 +80,8 @@ def store(tmp_path: Path) -> Iterator[MirroredStore]:
     close_store(opened)
 
 
-def run_on(world: str, store: MirroredStore, *, then: str = "") -> Run:
-    host = SimulatedHost(World.from_yaml(world), seed=1)
+def run_on(world: str, store: MirroredStore, *, then: str = "", host: SimulatedHost | None = None) -> Run:
+    host = host or SimulatedHost(World.from_yaml(world), seed=1)
     settings = RunSettings(symptom=World.from_yaml(world).ask.symptom, allow=Risk.RESTART)
     run = new_run(
         store=store,
@@ -119,6 +140,38 @@ def test_a_reader_who_leaves_in_the_middle_of_a_change_leaves_the_server_as_it_w
     assert ledger.relaunches
     assert ledger.restored is True
     assert ledger.ended is not None
+
+
+@pytest.mark.parametrize("then", ["interrupt", "fail"])
+def test_a_run_that_leaves_its_server_down_tells_the_host_that_it_has_ended(
+    then: str, store: MirroredStore, capsys: pytest.CaptureFixture[str]
+) -> None:
+    host = NotBack(World.from_yaml("graphs-off-by-flag"))
+    run = run_on("graphs-off-by-flag", store, then=then, host=host)
+    if then == "fail":
+        with pytest.raises(Broken):
+            drive(run, store)
+        assert host.left == (None, "Broken: ")
+    else:
+        assert drive(run, store) == EXIT_INTERRUPTED
+        assert host.left is not None
+        assert host.left[0] == EXIT_INTERRUPTED
+        assert "THE SERVER IS DOWN: the original did not come back (no room" in host.left[1]
+    told = capsys.readouterr().err
+    assert f"guard on the host puts the original back in 115 s, unless somebody does so before: {RESTORE}" in told
+
+
+def test_a_run_that_is_left_at_once_tells_the_host_too(store: MirroredStore) -> None:
+    host = NotBack(World.from_yaml("graphs-off-by-flag"), leave=True)
+    run = run_on("graphs-off-by-flag", store, then="interrupt", host=host)
+    assert drive(run, store) == EXIT_INTERRUPTED
+    assert host.left == (EXIT_INTERRUPTED, "left at once")
+
+
+def test_a_run_that_leaves_nothing_on_the_host_has_nothing_to_tell_it(store: MirroredStore) -> None:
+    host = SimulatedHost(World.from_yaml("healthy"), seed=1)
+    assert drive(run_on("healthy", store, host=host), store) == 0
+    assert host.left is None
 
 
 def test_a_run_is_driven_once_at_a_time(store: MirroredStore) -> None:

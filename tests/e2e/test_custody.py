@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -72,6 +73,37 @@ def test_a_server_is_put_back_by_hand_when_its_guard_is_gone_too(place: Workplac
     assert custody.look().runs == ()
     with pytest.raises(TargetError, match="no run has left a way back here"):
         custody.restore(None, lambda progress: None)
+
+
+def test_a_run_that_told_of_its_end_is_put_back_at_once_also_after_a_try_in_vain(
+    place: Workplace, custody: Custody
+) -> None:
+    server = place.start()
+    operations = steering(60.0)
+    launched = operations.relaunch(launch(server), lambda progress: None).server
+    acts_in_s = operations.leave("run1", exit_code=5, words="the original did not come up")
+    assert acts_in_s is not None
+    operations.close()
+    left = custody.look().of("run1")
+    assert left is not None
+    assert left.ended is not None
+    assert (left.ended.exit_code, left.ended.words, left.standing) == (5, "the original did not come up", "changed")
+    assert launched is not None
+    os.kill(launched.pid, signal.SIGKILL)
+    wait_for(lambda: not is_alive(launched.pid))
+    with socket.socket() as stranger:
+        stranger.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        wait_for(lambda: stranger.connect_ex(("127.0.0.1", server.port)))
+    with socket.create_server(("127.0.0.1", server.port)):
+        assert not custody.restore("run1", lambda progress: None)[1].proved
+    left = custody.look().of("run1")
+    assert left is not None
+    assert left.ended is not None
+    assert left.ended.words.startswith("putting it back by hand: ")
+    assert left.guard is not None
+    assert left.guard.alive
+    assert custody.restore("run1", lambda progress: None)[1].proved
+    assert custody.release("run1")
 
 
 def test_the_story_of_the_guard_is_told(place: Workplace, custody: Custody) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.remote.guards import story
-from tests.remote.orders import call, order, refused, relaunch, restored, run_folder
+from tests.remote.orders import call, ended, order, refused, relaunch, restored, run_folder
 from tests.remote.workplace import FakeServer, Workplace, is_alive, wait_for
 
 pytestmark = pytest.mark.slow
@@ -48,6 +48,29 @@ def test_the_story_of_an_old_run_is_past_while_another_one_holds_the_server(plac
     assert "run run2 of ml@laptop" in said
     said = refused(place, cmd="order-by-hand", run=None)
     assert said.startswith("held: run run2 is steered by ml@laptop")
+
+
+def test_a_run_that_says_that_it_ended_can_be_put_back_at_once_and_its_guard_keeps_watching(place: Workplace) -> None:
+    server = place.start()
+    relaunch(place, server)
+    assert told_of(place, "run1")["ended"] is None
+    assert refused(place, cmd="order-by-hand", run="run1").startswith("held: run run1 is steered by ml@laptop")
+    said = {"exit_code": 5, "words": "the restore failed"}
+    left = place.run("contact", {"run": "run1", "ended": said})
+    assert 100.0 < left["acts_in_s"] <= 120.0
+    told = told_of(place, "run1")
+    assert {key: told["ended"][key] for key in said} == said
+    assert told["guard"]["alive"] is True
+    by_hand = call(place, cmd="order-by-hand", run="run1")
+    assert by_hand["action"] == "by-hand-1"
+    place.run("contact", {"run": "run1"})
+    assert told_of(place, "run1")["ended"] is None, "somebody has taken it up again"
+    assert refused(place, cmd="order-by-hand", run="run1").startswith("held: run run1 is steered by ml@laptop")
+    place.run("contact", {"run": "run1", "ended": said})
+    call(place, cmd="restore", order=by_hand)
+    assert ended(place, "by-hand-1")["outcome"]["status"] == "restored"
+    assert story(place)["acted_at"] is None, "one of the two has put it back"
+    assert call(place, cmd="release", run="run1")["removed"]
 
 
 def test_a_server_of_somebody_on_the_port_is_named(place: Workplace) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from specdoctor.core.custody import GuardProcess, Lease, Leftovers, LeftRun
+from specdoctor.core.custody import ControllerEnd, GuardProcess, Lease, Leftovers, LeftRun
 from specdoctor.core.launch import GuardPhase, GuardStory, RestoreOutcome
 from specdoctor.core.measurement import OwnLoad
 from specdoctor.core.server import ServerRef
@@ -66,6 +66,30 @@ def test_each_standing_has_its_words_and_a_next_step(run: LeftRun, words: str, t
     told = text(run)
     assert words in told
     assert then in told.splitlines()[-1]
+
+
+ENDED = ControllerEnd(at=1950.0, exit_code=5, words="the restore failed")
+
+
+def test_a_run_that_has_said_that_it_ended_is_not_at_work() -> None:
+    update = {"ended": ENDED}
+    run = left(guard("watching", alive=True), running=None).model_copy(update=update)
+    assert run.standing == "down"
+    told = " ".join(text(run).split())
+    assert "of ml@laptop, ended at " in told
+    assert "with exit code 5 (the restore failed), and the server was not put back: THE SERVER IS DOWN; " in told
+    assert "puts the original back in 1:30, unless somebody does so before" in told
+    assert "specdoctor restore ssh://gpu-7 --run 7f3c puts it back now; or: " in told
+    broke = run.model_copy(update={"ended": ControllerEnd(at=1950.0, exit_code=None, words="OSError: x")})
+    assert "by a failure of its own (OSError: x)" in " ".join(text(broke).split())
+    acting = left(guard("acting", alive=True), running=None).model_copy(update=update)
+    assert acting.standing == "acting", "one of them puts it back: the guard has begun to"
+    assert text(acting).splitlines()[-1].endswith("wait; look again in a while")
+    back = left(guard("watching", alive=True), original=True).model_copy(update=update)
+    assert back.standing == "as found"
+    assert "its guard looks once more in 1:30" in text(back)
+    nothing = left(None).model_copy(update={**update, "way_back": False, "silent_s": 1.0})
+    assert nothing.standing == "files"
 
 
 def test_an_old_run_does_not_say_that_a_server_is_down_which_others_have() -> None:

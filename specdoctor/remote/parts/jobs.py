@@ -10,7 +10,7 @@ from typing import Any, Dict, List, Optional
 from specdoctor.remote.parts.answer import Refusal
 from specdoctor.remote.parts.procfs import alive
 from specdoctor.remote.parts.records import drop_record, names_in, note_json, read_json, write_whole
-from specdoctor.remote.parts.run_dir import CONTACT, checked_name, contact_at, other_runs, remove_run
+from specdoctor.remote.parts.run_dir import CONTACT, END_TOLD, checked_name, contact_at, other_runs, remove_run
 
 STOP_S = 5.0
 
@@ -109,5 +109,5 @@ def drop_job(folder: str, action: str) -> None:
     """Remove what a job has left, and the folder of a run that has nothing else here."""
     for kind in ("json", "result"):
         drop_record(_path(folder, action, kind))
-    if not set(names_in(folder)) - {CONTACT}:
+    if not set(names_in(folder)) - {CONTACT, END_TOLD}:
         remove_run(folder)

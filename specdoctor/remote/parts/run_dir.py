@@ -29,6 +29,7 @@ NAME = re.compile(r"^[A-Za-z0-9][A-Za-z0-9._-]{0,80}$")
 WAY_BACK = "way_back.json"
 MADE = "made.json"
 CONTACT = "contact"
+END_TOLD = "ended.json"
 MAKE_ATTEMPTS = 5
 REMOVE_ATTEMPTS = 20
 LOCK_WAIT_S = 5.0

@@ -4,6 +4,7 @@ import time
 from typing import Any, Dict, List, Optional, Tuple
 
 from specdoctor.remote.parts.answer import Refusal
+from specdoctor.remote.parts.controller_end import told_end
 from specdoctor.remote.parts.guard_story import guard_lives, guard_story
 from specdoctor.remote.parts.jobs import loads_of
 from specdoctor.remote.parts.lease import LEASE, held_leases, lease_words, refuse_if_held
@@ -53,6 +54,7 @@ def _left(name: str, folder: str, leases: List[Dict[str, Any]]) -> Dict[str, Any
         "files": names_in(folder),
         "who": str(lease.get("who") or ""),
         "silent_s": silent_for_s(folder),
+        "ended": told_end(folder),
         "way_back": record is not None,
         "actions": {str(state["action"]): describe_state(state) for state in states},
         "under_way": any(under_way(state) for state in states),
@@ -135,7 +137,7 @@ def ever_stopped(states: List[Dict[str, Any]]) -> bool:
 
 def _refuse_while_steered(run: str, folder: str) -> None:
     story, silent_s = guard_story(folder), silent_for_s(folder)
-    if not story or silent_s is None or not guard_lives(story):
+    if not story or silent_s is None or not guard_lives(story) or told_end(folder):
         return
     if story["phase"] == "watching" and silent_s < story["grace_s"] / 2.0:
         who = (read_json(folder + "/" + LEASE) or {}).get("who")
