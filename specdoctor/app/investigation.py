@@ -205,6 +205,9 @@ def _release(run: Run) -> None:
         return
     try:
         others.take_note(run)
+        ledger = run.ledger
+        if ledger.changed:  # neither what was put back nor what others started runs any more
+            return
         removed = run.operations.release(run.id)
     except ConnectionLost:
         raise

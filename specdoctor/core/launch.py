@@ -190,12 +190,15 @@ class LaunchOrder(Frozen):
 class OtherStart(Frozen):
     """Somebody else who starts the server while a run restarts it, or has taken its port.
 
-    `same`: a process with the original's words, else a stranger on its port. `words` name it.
+    `same`: a process with the original's words, else a stranger on its port. `words` name it. `alive` and `ours_alive`:
+    whether that process, and the original as it was found or put back, lived when this was told; None: nobody looked.
     """
 
     words: str
     same: bool
     pid: int | None = None
+    alive: bool | None = None
+    ours_alive: bool | None = None
 
 
 LaunchStatus = Literal["ready", "failed", "timeout", "refused", "undone"]

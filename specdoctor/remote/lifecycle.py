@@ -222,7 +222,7 @@ def host_state(params: Dict[str, Any]) -> Dict[str, Any]:
     found["detail"] = {"folder": folder, "recorded_at": record["recorded_at"], "kinds": {}}
     found["detail"]["kinds"] = {str(state["action"]): state["kind"] for state in states}
     story = guard_story(folder)
-    found["other"] = told_other(other_seen(folder) or look_out(folder, record))
+    found["other"] = told_other(folder, record, other_seen(folder) or look_out(folder, record))
     found["guard"] = mask_all(told(story), secrets_of(record)) if story else None
     return found
 

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+from typing import cast
+
 import pytest
 
 from specdoctor.app.investigation import investigate, start
+from specdoctor.app.others import how_it_is, take_note
 from specdoctor.app.run import Run
 from specdoctor.core import events as ev
 from specdoctor.core.launch import HostState, LaunchOrder, LaunchOutcome, OtherStart, RestoreOrder, RestoreOutcome
+from specdoctor.core.ledger import Ledger
 from specdoctor.core.model import Risk
 from specdoctor.core.moves import Relaunch
 from specdoctor.core.operations import OnProgress
 from specdoctor.core.policy import Refused, decide
 from specdoctor.core.run_settings import RunSettings
+from specdoctor.core.server import ServerRef
 from specdoctor.lab.simulation import SimulatedHost
 from specdoctor.lab.world import World
 from specdoctor.render.lines import event_line
@@ -45,7 +51,7 @@ class Shared(SimulatedHost):
         return made.model_copy(update={"other": self.other if self.moment in ("launch", "restore") else None})
 
     def state(self, run: str) -> HostState:
-        seen = self.other if self.moment == "after" else None
+        seen = self.other if self.moment in ("after", "restore") else None
         return super().state(run).model_copy(update={"other": seen})
 
 
@@ -90,6 +96,65 @@ def test_a_second_start_beside_the_one_put_back_is_told(moment: str) -> None:
     assert run.ledger.restored is False
     told = [event_line(e) for e in run.store.events(run.id) if isinstance(e, ev.ServerRestored)]
     assert "not said to be as it was" in str(told[-1])
+
+
+def told(alive: bool | None, ours_alive: bool | None) -> OtherStart:
+    return WHO.model_copy(update={"pid": 77, "alive": alive, "ours_alive": ours_alive})
+
+
+class Seen:
+    """As much of a run as takes note: a ledger with a server that was put back, and what its host tells."""
+
+    id = "r1"
+
+    def __init__(self, other: OtherStart | None, now: OtherStart | None) -> None:
+        self.ledger = Ledger()
+        server = ServerRef(pid=5, start_ticks=1, port=30000)
+        back = RestoreOutcome(action="A1", status="restored", server=server, equal={"argv": True}, other=other)
+        self.ledger.restores.append(ev.ServerRestored(outcome=back, evidence="E1"))
+        self.operations = SimpleNamespace(state=lambda run: HostState(run=run, way_back=True, other=now))
+        self.emitted: list[ev.ServerRestored] = []
+
+    def record(self, **words: object) -> str:
+        return "E2"
+
+    def emit(self, event: ev.ServerRestored) -> None:
+        self.emitted.append(event)
+        self.ledger.restores.append(event)
+
+
+@pytest.mark.parametrize(
+    ("other", "words"),
+    [
+        (told(True, True), "put back, but not alone: somebody else"),
+        (told(False, True), "put back, and alone by now: somebody else"),
+        (told(True, False), "up, NOT put back by specdoctor: somebody else"),
+        (told(False, False), "DOWN: neither the server that was put back nor the other one runs any more: somebody"),
+        (told(None, None), "put back, but not alone: somebody else"),
+    ],
+)
+def test_what_is_said_of_a_shared_server_is_what_lives(other: OtherStart, words: str) -> None:
+    state = how_it_is(Seen(other, None).ledger)
+    assert state.startswith(words)
+    assert SECOND in state
+    assert "(1 of 1 parts equal)" in state
+
+
+def test_what_lives_is_looked_at_again_and_told_once() -> None:
+    first = told(True, True)
+    run = Seen(first, told(True, False))
+    assert take_note(cast(Run, run))
+    assert how_it_is(run.ledger).startswith("up, NOT put back by specdoctor")
+    assert not take_note(cast(Run, run))
+    assert not take_note(cast(Run, Seen(first, first)))
+
+
+def test_a_server_of_which_neither_start_lives_is_not_back() -> None:
+    run = Seen(told(True, True), told(False, False))
+    assert take_note(cast(Run, run))
+    outcome = run.emitted[-1].outcome
+    assert (outcome.status, outcome.server) == ("failed", None)
+    assert "neither the server that was put back nor the other one runs any more" in outcome.reason
 
 
 @pytest.mark.slow

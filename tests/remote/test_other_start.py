@@ -63,6 +63,7 @@ def test_a_launch_gives_way_to_a_second_start_and_so_does_putting_back(place: Wo
         back = ended(place, "r1")["outcome"]
         assert back["status"] == "nothing-to-do"
         assert (back["server"]["pid"], back["other"]["pid"]) == (other.pid, other.pid)
+        assert (back["other"]["alive"], back["other"]["ours_alive"]) == (True, False)
         assert back["equal"]["argv"] is True
         assert other.poll() is None
         assert ready_count(server) == 2, "the one that was found and the other's: none of ours beside it"
@@ -82,6 +83,7 @@ def test_a_second_start_that_comes_to_nothing_is_told_where_the_original_is_back
     assert outcome["status"] == "restored"
     assert set(outcome["equal"].values()) == {True}
     assert (outcome["other"]["pid"], outcome["other"]["same"]) == (other.pid, True)
+    assert (outcome["other"]["alive"], outcome["other"]["ours_alive"]) == (False, True)
 
 
 def test_its_guard_sees_a_second_start_that_nobody_asks_about(place: Workplace) -> None:

@@ -59,7 +59,7 @@ def start_restoring(
         answer = _compared(folder, record, order, now, whose) if now and back else None
         if answer is not None:
             other = other_start(folder, record) or other_seen(folder)
-            answer["outcome"]["other"] = told_other(other)
+            answer["outcome"]["other"] = told_other(folder, record, other)
         if answer is None:
             lock = take_port(folder, record) if lock is None else lock
             check_stoppable(folder, record, now or record["server"])

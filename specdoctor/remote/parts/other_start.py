@@ -3,10 +3,10 @@
 from typing import Any, Dict, Optional
 
 from specdoctor.remote.parts.drivers import driver_of
-from specdoctor.remote.parts.procfs import all_stats
+from specdoctor.remote.parts.procfs import alive, all_stats
 from specdoctor.remote.parts.records import note_json, read_json
 from specdoctor.remote.parts.run_dir import read_actions, under_way
-from specdoctor.remote.parts.run_servers import Ref, begun_by_another, holder_of_others
+from specdoctor.remote.parts.run_servers import Ref, begun_by_another, holder_of_others, is_original, running
 
 SEEN = "other.json"
 OtherStart = Dict[str, Any]
@@ -73,6 +73,17 @@ def look_out(folder: str, record: Dict[str, Any]) -> Optional[OtherStart]:
     return found
 
 
-def told_other(other: Optional[OtherStart]) -> Optional[OtherStart]:
-    """The part that is for the other side."""
-    return {key: other[key] for key in ("pid", "same", "words")} if other else None
+def told_other(folder: str, record: Dict[str, Any], seen: Optional[OtherStart]) -> Optional[OtherStart]:
+    """What was seen, for the other side, and what lives of it now; one that ended gives way to a newer one."""
+    if not seen:
+        return None
+    other = seen if _lives(seen) else other_start(folder, record) or seen
+    other = other if other["same"] >= seen["same"] else seen
+    told = {key: other[key] for key in ("pid", "same", "words")}
+    now, whose = running(folder, record)
+    ours = now is not None and now["pid"] != other["pid"] and is_original(folder, record, whose)
+    return dict(told, alive=_lives(other), ours_alive=ours)
+
+
+def _lives(other: OtherStart) -> bool:
+    return alive(int(other["pid"]), int(other["start_ticks"]))

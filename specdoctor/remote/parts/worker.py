@@ -287,7 +287,7 @@ class Worker:
             "server": server,
             "start_s": float(self.state.get("start_s") or 0.0),
             "downtime_s": down,
-            "other": told_other(other),
+            "other": told_other(self.folder, self.record, other),
         }
         if self.state["kind"] == "restore" and server:
             notes = self.state["notes"] if status == "ready" else {}
