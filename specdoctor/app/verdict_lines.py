@@ -307,8 +307,10 @@ def _do_now(run: Run, recommendation: Recommendation | None) -> str:
 def _cost(ledger: Ledger) -> str:
     minutes = (ledger.last_at - ledger.first_at) / 60.0
     down = ledger.downtime_s
+    still = " so far (THE SERVER IS STILL DOWN)" if ledger.still_down else ""
     unseen = " and what nobody measured" if any(r.by == "hand" for r in ledger.restores) else ""
-    took = f"{ledger.restarts} restarts, {int(down // 60)}:{int(down % 60):02d}{unseen} down, {minutes:.1f} min in all"
+    time_down = f"{int(down // 60)}:{int(down % 60):02d}{unseen} down{still}"
+    took = f"{ledger.restarts} restarts, {time_down}, {minutes:.1f} min in all"
     return f"{took}; language model: {ledger.model_words}" if ledger.model_calls else took
 
 

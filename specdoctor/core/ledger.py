@@ -13,7 +13,7 @@ from specdoctor.core import events as ev
 from specdoctor.core import person_events as pe
 from specdoctor.core.errors import LedgerError
 from specdoctor.core.hypothesis import Hypothesis, TodoItem
-from specdoctor.core.launch import ORIGINAL
+from specdoctor.core.launch import ORIGINAL, LaunchOutcome, RestoreOutcome
 from specdoctor.core.ledger_view import ActionEntry, LedgerView
 from specdoctor.core.model import DECIDED, Status
 
@@ -108,7 +108,7 @@ class Ledger(LedgerView):
             case ev.VerdictReached():
                 self.verdict = event
             case ev.RunEnded():
-                self.ended = event
+                self.ended, self._last_end = event, event.at
             case _:
                 assert_never(event)
         self.count += 1
@@ -204,7 +204,28 @@ class Ledger(LedgerView):
         self.actions[event.action] = ActionEntry(event)
         self._settle(lambda ask: ask.mark == event.why)
 
+    def _note_down(self, outcome: LaunchOutcome | RestoreOutcome, *, begun: float, at: float, unseen: bool) -> None:
+        """Count the time without a server between the last start that came to nothing and this one.
+
+        Where nobody has seen it come back (`unseen`), it counts to the end of the run that had left it down.
+        """
+        given_way = outcome.status == "undone" and outcome.other is not None
+        if outcome.status == "refused" or (outcome.status == "undone" and not given_way):
+            return  # what the guard undid, its own restoration counts
+        if self.down_since is not None:
+            until = self._last_end if unseen and self._last_end is not None else begun
+            self.between_s += max(0.0, until - self.down_since)
+        stopped = not isinstance(outcome, LaunchOutcome) or outcome.stop_s > 0.0 or self.down_since is not None
+        failed = outcome.status in ("failed", "timeout") and stopped
+        self.down_since = min(at, begun + outcome.downtime_s) if failed or given_way else None
+
+    def _begun(self, action: str, otherwise: float) -> float:
+        entry = self.actions.get(action)
+        return entry.started.at if entry is not None else otherwise
+
     def _relaunched(self, event: ev.ServerRelaunched) -> None:
+        begun = self._begun(event.outcome.action, event.at)
+        self._note_down(event.outcome, begun=begun, at=event.at, unseen=False)
         self.relaunches.append(event)
         if event.outcome.status == "refused":
             self.changed = self._changed_before
@@ -216,6 +237,10 @@ class Ledger(LedgerView):
 
     def _restored(self, event: ev.ServerRestored) -> None:
         self.restores.append(event)
+        otherwise = event.at if event.acted_at is None else event.acted_at
+        begun = self._begun(event.outcome.action, otherwise) if event.started else otherwise
+        unseen = event.by == "hand" or (event.by == "specdoctor" and event.outcome.status == "nothing-to-do")
+        self._note_down(event.outcome, begun=begun, at=event.at, unseen=unseen)
         if event.acted_at is not None:
             self.guard_acted_at = event.acted_at
         back = event.outcome.proved or event.outcome.left_to_others

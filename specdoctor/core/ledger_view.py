@@ -80,6 +80,11 @@ class LedgerView:
         self._proposals_before = 0
         self.guard_acted_at: float | None = None
         """When a guard on the host last acted, as far as this run has taken note of it."""
+        self.down_since: float | None = None
+        """When the last start was given up that came to nothing, while nothing has come up since."""
+        self.between_s = 0.0
+        """Seconds without a server between starts that came to nothing and the next one."""
+        self._last_end: float | None = None
         self.first_at = 0.0
         self.last_at = 0.0
 
@@ -107,7 +112,15 @@ class LedgerView:
 
     @property
     def downtime_s(self) -> float:
-        return sum(r.outcome.downtime_s for r in self.relaunches) + sum(r.outcome.downtime_s for r in self.restores)
+        """Seconds without a server: what the host measured of each start, what lay between, and what goes on still."""
+        told = sum(r.outcome.downtime_s for r in self.relaunches) + sum(r.outcome.downtime_s for r in self.restores)
+        still = max(0.0, self.last_at - self.down_since) if self.down_since is not None else 0.0
+        return told + self.between_s + still
+
+    @property
+    def still_down(self) -> bool:
+        """Whether the last start came to nothing, and nothing is known to serve since."""
+        return self.down_since is not None
 
     @property
     def others(self) -> OtherStart | None:

@@ -54,7 +54,7 @@ def restarts_words(ledger: Ledger) -> str:
     """
     made = f"{ledger.restarts} of {ledger.settings.max_restarts} restarts"
     if ledger.restarting_since is None:
-        return f"{made}, {clock(ledger.downtime_s)} down"
+        return f"{made}, {clock(ledger.downtime_s)} down{', and still down' if ledger.still_down else ''}"
     before = f", {clock(ledger.downtime_s)} down before" if ledger.downtime_s else ""
     return f"{made}, the last without an end yet{before}"
 

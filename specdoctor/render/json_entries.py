@@ -209,12 +209,14 @@ class ByHandEntry(Frozen):
 class Cost(Frozen):
     """What the run took: starts of the server (the restoring ones too), seconds without a server, seconds in all.
 
+    `still_down`: nothing has come up by the end of it.
     `llm_tokens`: prompts and answers of a language model, `llm_cost` what they cost, null without prices.
     """
 
     restarts: int
     downtime_s: float
     wall_s: float
+    still_down: bool = False
     llm_tokens: int = 0
     llm_calls: int = 0
     llm_cost: float | None = None

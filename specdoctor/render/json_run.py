@@ -129,6 +129,7 @@ def run_document(ledger: Ledger) -> RunDocument:
         cost=Cost(
             restarts=ledger.restarts,
             downtime_s=round(ledger.downtime_s, 3),
+            still_down=ledger.still_down,
             wall_s=round(max(ledger.last_at - ledger.first_at, 0.0), 3),
             llm_tokens=ledger.model_tokens,
             llm_calls=len(ledger.model_calls),

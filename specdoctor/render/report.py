@@ -273,7 +273,7 @@ def _cost(ledger: Ledger) -> Md:
     words = {None: "never changed", True: "put back, and proved the same", False: "NOT proved to be as it was found"}
     rows = [
         ("starts of the server", f"{ledger.restarts} of {ledger.settings.max_restarts} allowed"),
-        ("without a server", clock(ledger.downtime_s)),
+        ("without a server", clock(ledger.downtime_s) + (", and still down" if ledger.still_down else "")),
         ("from begin to end", clock(ledger.last_at - ledger.first_at)),
         ("tokens of a language model", ledger.model_words or "0"),
         ("the server", words[ledger.restored]),

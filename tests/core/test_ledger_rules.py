@@ -9,7 +9,7 @@ import pytest
 from specdoctor.core import events as ev
 from specdoctor.core.errors import LedgerError
 from specdoctor.core.hypothesis import Hypothesis, Prediction, TodoItem, TodoStatus
-from specdoctor.core.launch import LaunchChange, LaunchOutcome, RestoreOutcome
+from specdoctor.core.launch import LaunchChange, LaunchOutcome, LaunchStatus, RestoreOutcome, RestoreStatus
 from specdoctor.core.ledger import Ledger, fold
 from specdoctor.core.model import Risk, Status
 from specdoctor.core.moves import Relaunch
@@ -17,6 +17,7 @@ from specdoctor.core.run_settings import RunSettings
 from specdoctor.core.server import ServerRef
 
 CHANGE = LaunchChange(label="without speculation", remove_flags=("--speculative-algorithm",))
+Hand = Literal["specdoctor", "guard", "hand"]
 NEW = ServerRef(pid=7, start_ticks=70, port=30000)
 
 
@@ -105,6 +106,73 @@ def test_changed_from_the_first_moment_of_a_restart_until_proved_restored() -> N
     assert ledger.restored is True
     assert ledger.restarts == 3
     assert ledger.downtime_s == 9.0
+
+
+def at(second: float, event: ev.Event) -> ev.Event:
+    return event.model_copy(update={"at": second})
+
+
+def launch_event(status: LaunchStatus, **more: object) -> ev.Event:
+    outcome = LaunchOutcome.model_validate({"action": "A1", "status": status, "server": None, "stop_s": 2.0, **more})
+    return ev.ServerRelaunched(change=CHANGE, spec=None, outcome=outcome, evidence="E1")
+
+
+def restore_event(action: str, status: RestoreStatus, *, by: Hand = "specdoctor", **more: object) -> ev.Event:
+    outcome = RestoreOutcome.model_validate({"action": action, "status": status, "server": NEW, **more})
+    return ev.ServerRestored(outcome=outcome, evidence="E1", started=status in ("restored", "failed"), by=by)
+
+
+def restoring(action: str) -> ev.Event:
+    return ev.ActionStarted(action=action, what="restore", risk=Risk.RESTART, move={})
+
+
+def down(*events: ev.Event) -> tuple[float, bool]:
+    """Seconds without a server, and whether that goes on, after a launch that was ordered at 100 s."""
+    before = [ev.HypothesisOpened(hypothesis=hypothesis()), evidence(), at(100.0, relaunch_started())]
+    ledger = fold([*before, *events], started())
+    return ledger.downtime_s, ledger.still_down
+
+
+FAILED = at(111.0, launch_event("failed", downtime_s=10.0))
+TRIED = (at(120.0, restoring("A2")), at(151.0, restore_event("A2", "failed", downtime_s=30.0)))
+END = at(160.0, ev.RunEnded(exit_code=5, reason="r"))
+
+
+def test_a_server_that_does_not_come_up_again_is_down_to_the_end_of_the_run() -> None:
+    assert down(FAILED) == (11.0, True)
+    assert down(FAILED, *TRIED) == (51.0, True)
+    assert down(FAILED, *TRIED, END) == (60.0, True)
+    ready = at(111.0, launch_event("ready", downtime_s=10.0))
+    assert down(ready, *TRIED, END) == (10.0 + 40.0, True)
+
+
+def test_a_restoration_that_was_refused_leaves_a_server_down_that_was_down() -> None:
+    stranger = {"words": "port taken", "same": False}
+    given_up = at(111.0, launch_event("undone", downtime_s=10.0, other=stranger))
+    refused = at(121.0, restore_event("A2", "refused"))
+    assert down(given_up, at(120.0, restoring("A2")), refused, END) == (60.0, True)
+
+
+def test_the_time_down_ends_where_the_server_is_healthy_again() -> None:
+    back = (at(170.0, restoring("A3")), at(195.0, restore_event("A3", "restored", downtime_s=20.0)))
+    assert down(FAILED, *TRIED, *back, at(300.0, END)) == (90.0, False)
+    resumed = (END, at(400.0, ev.RunResumed()))
+    later = (at(410.0, restoring("A3")), at(435.0, restore_event("A3", "restored", downtime_s=20.0)))
+    assert down(FAILED, *TRIED, *resumed, *later, at(500.0, END)) == (330.0, False)
+
+
+def test_time_that_nobody_saw_counts_to_the_end_of_the_run_that_left_it_down() -> None:
+    resumed = (*TRIED, END, at(4000.0, ev.RunResumed()))
+    assert down(FAILED, *resumed, at(4010.0, restore_event("hand", "restored", by="hand"))) == (60.0, False)
+    found = (at(4001.0, restoring("A3")), at(4010.0, restore_event("A3", "nothing-to-do")))
+    assert down(FAILED, *resumed, *found) == (60.0, False)
+
+
+def test_what_its_guard_undid_and_what_never_stopped_the_server_is_not_counted_twice() -> None:
+    undone = at(300.0, launch_event("undone", downtime_s=10.0))
+    assert down(undone) == (10.0, False)
+    nothing = at(111.0, launch_event("failed", downtime_s=0.0, stop_s=0.0))
+    assert down(nothing, at(160.0, END)) == (0.0, False)
 
 
 def test_a_refused_stop_changes_nothing() -> None:
