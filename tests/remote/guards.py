@@ -75,5 +75,5 @@ def in_place(entry: Path, place: Workplace) -> bool:
         return False
 
 
-def shared_leases(port: int) -> list[Path]:
-    return [p for base in ("/run/lock", "/dev/shm", "/tmp") for p in Path(base).glob(f"specdoctor-port-{port}-*")]
+def shared_leases(place: Workplace, port: int) -> list[Path]:
+    return list(place.leases.glob(f"specdoctor-port-{port}-*"))

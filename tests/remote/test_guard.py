@@ -38,7 +38,7 @@ def test_a_guard_and_a_lease_lie_there_before_the_first_stop(place: Workplace) -
     assert is_alive(guard)
     assert os.getsid(guard) not in (os.getsid(0), os.getsid(server.pid))
     assert [str(fd.readlink()) for fd in Path(f"/proc/{guard}/fd").iterdir()] == ["/dev/null"] * 3
-    (lease,) = shared_leases(server.port)
+    (lease,) = shared_leases(place, server.port)
     assert lease.stat().st_mode & 0o777 == 0o644
     assert json.loads(lease.read_text())["who"] == "ml@laptop"
     assert server.argv[-1] not in lease.read_text().replace(str(server.port), "")
@@ -50,7 +50,7 @@ def test_a_guard_and_a_lease_lie_there_before_the_first_stop(place: Workplace) -
     removed = call(place, cmd="release", run="run1")["removed"]
     assert str(lease) in removed
     assert not is_alive(guard)
-    assert shared_leases(server.port) == []
+    assert shared_leases(place, server.port) == []
     assert not run_folder(place).exists()
 
 
@@ -68,7 +68,7 @@ def test_it_puts_back_when_nobody_is_in_touch(place: Workplace) -> None:
     assert ignored == Path(f"/proc/{children(pid)[0]}/status").read_text().split("SigIgn:\t")[1].split()[0]
     assert not int(ignored, 16) & 0b100000000000011, "it can be hung up, interrupted and ended as before"
     assert restored(place, server)["status"] == "nothing-to-do"
-    assert shared_leases(server.port) == []
+    assert shared_leases(place, server.port) == []
     state = call(place, cmd="state", run="run1")
     assert state["guard"]["alive"] is False
     assert state["running_is_original"] is True
@@ -103,7 +103,8 @@ def test_one_lease_for_a_server(place: Workplace) -> None:
 def test_leases_of_others_are_data(place: Workplace) -> None:
     server = place.start()
     hostile = {"run": "\x1b[2J", "port": server.port, "who": "x" * 5000, "since": 1e999, "grace_s": 1}
-    path = Path(f"/dev/shm/specdoctor-port-{server.port}-user-{os.getuid()}.lease")
+    path = place.leases / f"specdoctor-port-{server.port}-user-{os.getuid()}.lease"
+    place.leases.mkdir()
     for content in ("", "[]", "{", json.dumps(hostile), json.dumps({**hostile, "since": 1, "guard": {}})):
         path.write_text(content)
         state = relaunch(place, server) if content == "" else call(place, cmd="state", run="run1")

@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 
-from specdoctor.operations.programs import program_text
 from tests.remote.orders import (
     LEASE,
     call,
@@ -67,7 +66,7 @@ def test_an_order_given_twice_is_carried_out_once(place: Workplace) -> None:
 
 def test_killing_the_controller_in_the_middle_loses_nothing(place: Workplace) -> None:
     server = place.start("--fake-start-s", "0.5")
-    text = program_text("lifecycle", {"cmd": "begin", "order": order(server.ref), **LEASE}).encode()
+    text = place.text("lifecycle", {"cmd": "begin", "order": order(server.ref), **LEASE}).encode()
     controller = subprocess.Popen(
         place.command(), stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=place.surroundings(), start_new_session=True
     )

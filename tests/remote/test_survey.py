@@ -10,7 +10,7 @@ import pytest
 
 from tests.remote.guards import story
 from tests.remote.orders import call, ended, order, refused, relaunch, restored, run_folder
-from tests.remote.workplace import FakeServer, Workplace, is_alive, wait_for
+from tests.remote.workplace import FakeServer, Workplace, is_alive, opened, wait_for
 
 pytestmark = pytest.mark.slow
 
@@ -71,6 +71,13 @@ def test_a_run_that_says_that_it_ended_can_be_put_back_at_once_and_its_guard_kee
     assert ended(place, "by-hand-1")["outcome"]["status"] == "restored"
     assert story(place)["acted_at"] is None, "one of the two has put it back"
     assert call(place, cmd="release", run="run1")["removed"]
+
+
+def test_the_leases_of_another_test_are_not_seen(place: Workplace, tmp_path_factory: pytest.TempPathFactory) -> None:
+    relaunch(place, place.start())
+    assert [lease["run"] for lease in call(place, cmd="survey")["leases"]] == ["run1"]
+    for other in opened(tmp_path_factory.mktemp("beside")):
+        assert call(other, cmd="survey")["leases"] == []
 
 
 def test_a_server_of_somebody_on_the_port_is_named(place: Workplace) -> None:

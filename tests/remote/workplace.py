@@ -23,6 +23,8 @@ from specdoctor.operations.programs import ProgramName, joined_parts, program_te
 FAKES = Path(__file__).parent / "fakes"
 REAL_HOME = Path.home()
 SHARED_PLACES = ("/run/lock", "/dev/shm", "/tmp")
+SHARED_LINE = 'SHARED = ("/run/lock", "/dev/shm", "/tmp")\n'
+"""Where leases lie that all users see, in the programs."""
 
 
 def pythons() -> list[str]:
@@ -143,15 +145,31 @@ class Workplace:
     def command(self, python: str = PYTHON) -> list[str]:
         return [python, "-I", "-S", "-B", "-"]
 
+    @property
+    def leases(self) -> Path:
+        """The leases of this test's host alone: each has a run1, and others work beside it."""
+        return self.root.parent / f"{self.root.name}-leases"
+
+    def text(self, name: ProgramName, params: dict[str, Any]) -> str:
+        """A program as it would be sent, but for the place of its leases."""
+        whole = program_text(name, params)
+        assert name != "lifecycle" or SHARED_LINE in whole
+        self.leases.mkdir(exist_ok=True)
+        return whole.replace(SHARED_LINE, f"SHARED = ({str(self.leases)!r},)\n")
+
     def surroundings(self) -> dict[str, str]:
         return {"PATH": os.environ["PATH"], "HOME": str(self.root), **self.env}
 
     def raw(
         self, name: ProgramName, params: dict[str, Any], python: str = PYTHON
     ) -> subprocess.CompletedProcess[bytes]:
-        text = program_text(name, params).encode()
         return subprocess.run(
-            self.command(python), input=text, capture_output=True, env=self.surroundings(), timeout=60, check=False
+            self.command(python),
+            input=self.text(name, params).encode(),
+            capture_output=True,
+            env=self.surroundings(),
+            timeout=60,
+            check=False,
         )
 
     def run(self, name: ProgramName, params: dict[str, Any], python: str = PYTHON) -> dict[str, Any]:
