@@ -9,7 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from specdoctor.core import redact as module
+from specdoctor.core import secret_shapes
 from specdoctor.core.redact import MASK, redact, redact_argv, secrets_in_argv
+from tests.core.secret_samples import IN_LOGS, PLAIN
 
 
 @pytest.mark.parametrize(
@@ -31,6 +33,12 @@ def test_secret_values_are_masked(text: str) -> None:
     assert redact(redact(text)) == redact(text)
 
 
+@pytest.mark.parametrize(("text", "secret"), IN_LOGS.items())
+def test_a_secret_in_any_text_is_masked(text: str, secret: str) -> None:
+    assert secret not in redact(text)
+    assert redact(redact(text)) == redact(text)
+
+
 @pytest.mark.parametrize(
     "text",
     [
@@ -40,6 +48,7 @@ def test_secret_values_are_masked(text: str) -> None:
         "#token: 120, token usage: 0.00",
         '--api-key "$SGLANG_API_KEY" --port 30000',
         "--api-key $SGLANG_API_KEY",
+        *PLAIN,
     ],
 )
 def test_ordinary_arguments_are_kept(text: str) -> None:
@@ -62,11 +71,15 @@ def test_signed_addresses_headers_and_keys_are_masked(text: str) -> None:
     assert redact(redact(text)) == redact(text)
 
 
+_PARTS = ("_SECRET_NAME", "_CONTAINER", "_SEPARATOR")
+
+
 @given(st.text(st.sampled_from("abkeyAKIsGhpf_-.'\"{}/@&?0"), max_size=module._SHORTEST - 1))
 def test_what_is_short_and_without_a_separator_has_no_shape_of_a_secret(text: str) -> None:
-    shapes = [value for value in vars(module).values() if isinstance(value, re.Pattern)]
-    shapes.remove(module._SECRET_NAME)
-    assert len(shapes) > 8
+    patterns = {**vars(secret_shapes), **vars(module)}.items()
+    shapes = [value for name, value in patterns if isinstance(value, re.Pattern) and name not in _PARTS]
+    shapes += [shape for _, shape in secret_shapes._IN_LOGS]
+    assert len(shapes) > 40
     assert not any(shape.search(text) for shape in shapes)
 
 
@@ -79,3 +92,8 @@ def test_a_known_secret_goes_wherever_it_stands() -> None:
 @given(st.lists(st.text(min_size=1, max_size=12), max_size=6))
 def test_masked_command_lines_keep_their_number_of_words(words: list[str]) -> None:
     assert len(redact_argv(words)) == len(words)
+
+
+def test_the_login_of_a_download_is_masked_word_by_word() -> None:
+    assert redact_argv(["curl", "-u", "bob:hunter2", "h"]) == ("curl", "-u", f"bob:{MASK}", "h")
+    assert redact_argv(["docker", "run", "-u", "app:staff"]) == ("docker", "run", "-u", "app:staff")

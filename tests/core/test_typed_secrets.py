@@ -2,54 +2,18 @@
 
 from __future__ import annotations
 
+import random
 import time
 
 import pytest
 
 from specdoctor.core.redact import MASK
+from specdoctor.core.secret_shapes import SHAPES
 from specdoctor.core.typed_secrets import redact_typed, typed_secrets
-
-SAMPLES = {
-    "key=SECRET": "SECRET",
-    "57 tok/s, token: xyz": "xyz",
-    "Authorization=Basic c2VjcmV0": "c2VjcmV0",
-    "see https://h/log?sig=abc%2Fd": "abc%2Fd",
-    "our api key: h2-x": "h2-x",
-    "password=12345678 and slow": "12345678",
-    "AKIA1234567890ABCDEF is ours": "AKIA1234567890ABCDEF",
-    "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY slow": "wJalrXUtnFEMI",
-    "we call it with key=abcd1234efgh, and it is slow": "abcd1234efgh",
-    "or --api-key sk-foo": "sk-foo",
-    "with a bearer xyz": "xyz",
-    "Bearer: abcd1234": "abcd1234",
-    "the bearer token abcd1234 works": "abcd1234",
-    "token abcd1234": "abcd1234",
-    "token 550e8400-e29b-41d4": "550e8400",
-    "auth token is zz9": "zz9",
-    "password hunter2": "hunter2",
-    "the password swordfish does not help": "swordfish",
-    "the password is swordfish": "swordfish",
-    "with the password correct-horse": "correct-horse",
-    'password "two words"': "words",
-    "passphrase: correct horse battery": "battery",
-    "pw=hunter2": "hunter2",
-    "the api key is abcd": "abcd",
-    "api key (abcd1234)": "abcd1234",
-    "key `abcd1234efgh`": "abcd1234efgh",
-    "key -> abcd1234efgh": "abcd1234efgh",
-    "X-API-Key abcd1234": "abcd1234",
-    "OPENAI_API_KEY is set to zork-y": "zork-y",
-    "client secret abcd1234": "abcd1234",
-    "secret hunter2": "hunter2",
-    "my credentials are bob/hunter2": "hunter2",
-    "ssh root:hunter2@gpu-7": "hunter2",
-    "we use sk-abc1 there": "sk-abc1",
-    "the api key is abcd1234; with abcd1234 it answers": "abcd1234",
-    "eyJhbGciOiJIUzI1.eyJzdWIiOiIxMjM0.SflKxwRJSMeKKF2": "SflKxwRJSMeKKF2",
-}
+from tests.core.secret_samples import PLAIN, SECRETS
 
 
-@pytest.mark.parametrize(("text", "secret"), SAMPLES.items())
+@pytest.mark.parametrize(("text", "secret"), SECRETS.items())
 def test_what_a_person_types_keeps_no_secret(text: str, secret: str) -> None:
     once = redact_typed(text)
     assert secret not in once
@@ -59,6 +23,7 @@ def test_what_a_person_types_keeps_no_secret(text: str, secret: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
+        *PLAIN,
         "57 tok/s with EAGLE-3, 90 tok/s without; accept length 2.0, time to first token: 3 s",
         "slower per token: 12 ms against 8 ms, num_draft_tokens=4, max_new_tokens: 512",
         "Is it right that --speculative-num-steps 5 gives topk=1? The first token: slow.",
@@ -90,6 +55,13 @@ def test_typed_text_is_read_in_linear_time() -> None:
         "password ",
         "key 1a",
         "a:",
+        "key=%",
+        "password:",
+        "密码是 ",
+        "-u a:",
+        "password (",
+        "cookie: ",
+        "the password of ",
     ):
         redact_typed(piece * (10_000 // len(piece)))
     assert time.process_time() - begun < 3
@@ -103,3 +75,34 @@ def test_what_follows_a_secret_stays() -> None:
     assert redact_typed("key=abcd1234. 57 tok/s (password: x), 90 without") == (
         f"key={MASK}. 57 tok/s (password: {MASK}), 90 without"
     )
+
+
+@pytest.mark.parametrize("begin", [begin for begin, _, _ in SHAPES])
+def test_what_begins_as_only_secrets_do_goes(begin: str) -> None:
+    rest = {"xox": "a-", "gh": "p_"}.get(begin, "") + "7AB0" * 9
+    for text in (
+        begin + rest[:16] if "IA" in begin else begin + rest,
+        f"{begin}{rest}{'.' + rest if begin == 'eyJ' else ''}",
+    ):
+        assert rest[2:14] not in redact_typed(f"we use {text}, slow")
+    assert redact_typed(f"x{begin}") == f"x{begin}"
+
+
+NAMES = ("password", "the root passphrase", "our api key", "Passwort", "contraseña", "access token", "pwd", "密码")
+LEADS = (": ", "=", " = ", "＝", "：", " is ", " was changed to ", " -> ", " of ours is ", " (new): ")
+ROUND_IT = (("", ""), ("it is slow, ", ""), ("", " and 57 tok/s"), ("(", ")"), ("", ", then 12 ms"))
+
+
+def test_no_value_that_is_named_survives_whatever_its_letters() -> None:
+    draw = random.Random(5)
+    for _ in range(400):
+        value = (
+            draw.choice("abcXYZ") + "".join(draw.choices("abzXY019!@#$%^&*+=;,:/~|.-_", k=draw.randint(4, 14))) + "7Z"
+        )
+        before, after = draw.choice(ROUND_IT)
+        text = f"{before}{draw.choice(NAMES)}{draw.choice(LEADS)}{value}{after}"
+        once = redact_typed(text)
+        assert value not in once, text
+        assert not any(value[i : i + 4] in once for i in range(len(value) - 3)), (text, once)
+        assert once.endswith(after), (text, once)
+        assert redact_typed(once) == once, text

@@ -9,6 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from specdoctor.core.redact import redact
+from specdoctor.core.secret_shapes import SHAPES
 from tests.remote.workplace import loaded
 
 RULES: SimpleNamespace = loaded("parts.redaction")
@@ -84,6 +86,27 @@ def test_command_lines(argv: list[str], masked: list[str]) -> None:
 def test_running_text(text: str, masked: str | None) -> None:
     assert RULES.mask_text(text, ()) == (text if masked is None else masked)
     assert RULES.mask_text(RULES.mask_text(text, ()), ()) == RULES.mask_text(text, ())
+
+
+@pytest.mark.parametrize("begin", [begin for begin, _, _ in SHAPES])
+def test_what_begins_as_only_secrets_do_goes_here_and_there(begin: str) -> None:
+    rest = "7AB0" * 4 if begin in ("AKIA", "ASIA") else {"xox": "a-", "gh": "p_"}.get(begin, "") + "7AB0" * 9
+    text = f"we use {begin}{rest}{'.' + rest if begin == 'eyJ' else ''} there"
+    assert RULES.mask_text(text, ()) == redact(text) == "we use *** there"
+
+
+@pytest.mark.parametrize(
+    ("text", "secret"),
+    [
+        ("+ curl -sS -u bob:hunter2 https://h", "hunter2"),
+        ("> Cookie: session=abc; csrf=zork", "zork"),
+        ("-----BEGIN RSA PRIVATE KEY-----\nhunter2\n-----END RSA PRIVATE KEY-----", "hunter2"),
+    ],
+)
+def test_logins_cookies_and_blocks_go_here_and_there(text: str, secret: str) -> None:
+    assert secret not in RULES.mask_text(text, ())
+    assert secret not in redact(text)
+    assert RULES.mask_argv(["curl", "--user", "bob:hunter2"], set()) == ["curl", "--user", "bob:***"]
 
 
 def test_a_value_once_seen_is_masked_wherever_it_stands() -> None:

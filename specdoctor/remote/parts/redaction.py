@@ -29,10 +29,27 @@ _NAMED = re.compile(
 _URL = re.compile(r"(?i)\b([a-z][a-z0-9+.-]*://)[^\s/@:\"']*:[^\s/@\"']+@")
 _URL_TOKEN = re.compile(r"(?i)\b([a-z][a-z0-9+.-]*://)[^\s/@:\"']{16,}@")
 _HEADER = re.compile(r"(?i)\b((?:Bearer|Basic)\s+)[A-Za-z0-9._~+/=-]{4,}")
+# The beginnings of core/secret_shapes.py, which cannot be imported on a host; a test holds the two together.
 _SHAPES = re.compile(
-    r"\b(?:sk-[A-Za-z0-9_-]{16,}|hf_[A-Za-z0-9]{16,}|gh[pousr]_[A-Za-z0-9]{20,}|github_pat_\w{20,}|glpat-[\w-]{16,}"
-    r"|AKIA[0-9A-Z]{16}|xox[abprs]-[\w-]{10,}|eyJ[\w-]{10,}\.eyJ[\w-]{10,}\.[\w-]+)"
+    r"(?<![A-Za-z0-9])(?<![A-Za-z0-9][_-])(?:sk-[A-Za-z0-9_-]{16,}|hf_(?:[A-Za-z0-9]{16,}|(?=[A-Za-z]*\d)[A-Za-z0-9]{10,})"
+    r"|gh[pousr]_[A-Za-z0-9]{10,}|github_pat_\w{6,}|xox[abeprs]-[A-Za-z0-9-]{6,}|[prs]k_(?:live|test)_[A-Za-z0-9]{6,}"
+    r"|(?:glpat-|gldt-|glrt-|nvapi-|dckr_pat_|pypi-AgE)[\w-]{6,}|AIza[\w-]{30,}|A(?:KI|SI)A[0-9A-Z]{16}"
+    r"|eyJ[\w-]{8,}\.[\w-]{8,}(?:\.[\w-]*)?|whsec_[A-Za-z0-9+/=]{6,}"
+    r"|(?:gsk_|npm_|rpa_|r8_|xai-|pplx-|jina_)(?=[A-Za-z]*\d)[A-Za-z0-9]{16,}"
+    r"|(?:tgp_v1_|dop_v1_|lsv2_pt_|lsv2_sk_|glsa_|shpat_)[\w-]{8,}|(?:hvs|ya29)\.[\w-]{16,}|AGE-SECRET-KEY-[0-9A-Z]{8,}"
+    r"|hooks\.slack\.com/services/[\w/-]{6,})"
 )
+_PRIVATE_KEY = re.compile(
+    r"(?s)(-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----).*?"
+    r"(-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----|\Z)"
+)
+_COOKIE = re.compile(r"(?i)(\b(?:set-)?cookies?\\?[\"']?\s{0,3}[:=]\s{0,3}\\?[\"']?)(?=[\w.-]{1,80}=)([^\r\n\"'\\]+)")
+_USER_OPTION = re.compile(
+    r"(\b(?:curl|wget)\b[^\n|;&]{0,400}?\s"
+    r"(?:-u\s{0,3}|--(?:proxy-)?user[\s=]{1,3})[\"']?[\w.@\\+-]{1,60}:)(?!\$[\w{])([^\s\"']+)"
+)
+_ASKING = ("curl", "wget")
+_LOGIN_FLAGS = ("-u", "--user", "--proxy-user")
 
 
 def secret_name(name: str, spoken: bool = False) -> bool:
@@ -76,7 +93,17 @@ def mask_argv(argv: Iterable[str], secrets: Set[str]) -> List[str]:
     out: List[str] = []
     owner = ""  # the secret flag whose values may follow
     taken = 0
+    argv = list(argv)
+    asks = any(word.rpartition("/")[2] in _ASKING for word in argv)
+    before = ""
     for word in argv:
+        login = asks and before in _LOGIN_FLAGS and ":" in word
+        before = word
+        if login:
+            user, _, password = word.partition(":")
+            secrets.add(password)
+            out.append(user + ":" + MASK)
+            continue
         is_flag = word.startswith("-") and len(word) > 1
         if owner and not is_flag and (taken == 0 or (owner.endswith("key") and "/" not in word)):
             secrets.add(word)
@@ -146,6 +173,12 @@ def mask_text(text: str, known: Iterable[str]) -> str:
     for value in known:
         if value in text:
             text = text.replace(value, MASK)
+    if "PRIVATE KEY" in text:
+        text = _PRIVATE_KEY.sub(r"\1" + MASK + r"\2", text)
+    if "ookie" in text or "OOKIE" in text:
+        text = _COOKIE.sub(r"\1" + MASK, text)
+    if any(command in text for command in _ASKING):
+        text = _USER_OPTION.sub(r"\1" + MASK, text)
     text = _NAMED.sub(_mask_named, text)
     text = _URL.sub(r"\1" + MASK + "@", text)
     text = _URL_TOKEN.sub(r"\1" + MASK + "@", text)
