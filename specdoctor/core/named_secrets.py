@@ -38,6 +38,8 @@ _SIGN = re.compile(r"[\d!@#$%^&*+=~;?]")
 _WORD_BEFORE = re.compile(r"([a-z]{1,12})[ _-]$")
 _SPACES = re.compile(r"\s{1,5}")
 _NEXT = re.compile(r"\s{0,3}[/,:|]?\s{0,3}(?:pass(?:word)?\s{1,3}|and\s{1,3})?")
+_AND = re.compile(r"\s{0,3}(?:,|/|&|;|\band\b|\bund\b|\bor\b)\s{0,3}(?:and\s{1,3})?")
+_MOST_MORE = 8
 _TO = re.compile(r"\s{1,3}(?:to|into|auf|with|by|->|→)\s{1,3}")
 _LOGIN = re.compile(r"[\w.@-]{1,60}[:/](?=\S{0,80}[A-Za-z])(?=\S{0,80}[\d!@#$%^&*+=~])\S+")
 _PHRASE_WORD = re.compile(r"[A-Za-z]{2,20}(?![\w'’])")
@@ -81,8 +83,14 @@ _SURE_STEMS = tuple(s for s in words.STEMS if s not in ("token", "key", "auth", 
 _SURE_STEMS = (*_SURE_STEMS, "passw", "passp", "passc", "pass:", "pass=", "-key", "_key", " key", "_token", "-token")
 
 
+_WIDE = {wide: chr(wide - 0xFEE0) for wide in range(0xFF01, 0xFF5F)} | {ord(sign): ":" for sign in "﹕︰∶꞉"}
+
+
 def _lower(text: str) -> str:
-    """In small letters, each where it was; ASCII space for the blanks that a word processor writes."""
+    """In small letters of ordinary width, each where it was."""
+    if text.isascii():
+        return text.lower()
+    text = text.translate(_WIDE)
     return text.replace("İ", "I").lower() if "İ" in text else text.lower()
 
 
@@ -100,13 +108,15 @@ def _values(text: str, lower: str, name: re.Match[str], done: int, typed: bool) 
         return []  # the end of a longer name, in quotes
     behind = words.BEHIND.match(lower, name.end())
     starts = [name.end()] if behind is None or behind.end() == name.end() else [behind.end(), name.end()]
+    if len(starts) > 1 and (words.ASSIGNED.match(lower, starts[0]) or words.SAID.match(lower, starts[0])):
+        del starts[1]
     for at in starts:
         value = _behind(text, lower, name, kind, at, typed)
         if value is not None and kind == words.WEAK and at > name.end() and not _numbered(value.text.lower()):
             continue  # "the same key in the JSON: ..."
         if value is not None:
-            return [value, *_more(text, lower, kind, value, typed)]
-    if typed and kind in (words.PASSWORD, words.KEY):
+            return [value, *_more(text, lower, kind, value, typed, several=_plural(name.group(), kind))]
+    if typed and kind in (words.PASSWORD, words.KEY, words.LOGIN):
         earlier = _in_front(text, lower, name.start(), done)
         return [earlier] if earlier else []
     return []
@@ -217,7 +227,7 @@ def _number_is_secret(figure: str, kind: str, mode: str, name: str) -> bool:
     digits = sum(c.isdigit() for c in figure)
     if kind == words.PASSWORD and mode == "assigned":
         return not name.endswith("s") or digits >= 4
-    if kind == words.PASSWORD or (name in ("pw", "pwd") and mode != "bare"):
+    if kind == words.PASSWORD or (name in ("pw", "pwd", "psw", "p/w", "pin") and mode != "bare"):
         return digits >= 4
     return mode == "assigned" and digits >= 8
 
@@ -237,7 +247,7 @@ def _key(value: _Value, mode: str, name: str, look: str, low: str) -> bool:
 
 
 def _short(value: _Value, mode: str, name: str, look: str, low: str) -> bool:
-    if low.startswith(("-", "/", "~")):
+    if low.startswith(("-", "/", "~")) or name == "pin":
         return False
     if mode == "assigned" or (mode == "said" and name != "pass"):
         return True
@@ -303,18 +313,26 @@ def _after_fillers(text: str, value: _Value) -> _Value | None:
     return None
 
 
-def _more(text: str, lower: str, kind: str, value: _Value, typed: bool) -> list[_Value]:
-    """The other half of a login, or what the value was changed to."""
-    led = _TO.match(lower, value.end)
-    if led is None and typed and kind == words.LOGIN:
-        led = _NEXT.match(lower, value.end)
-    if led is None or led.end() == value.end:
-        return []
-    more = _value(text, led.end(), typed)
-    if more is None or MASK in more.text:
-        return []
-    low = more.text[:_LONGEST_LOOK].lower()
-    return [more] if _mixed(low) and len(low) >= 5 and not _field(low) else []
+def _more(text: str, lower: str, kind: str, value: _Value, typed: bool, *, several: bool) -> list[_Value]:
+    """The other half of a login, what the value was changed to, and the others of several."""
+    found: list[_Value] = []
+    while len(found) < _MOST_MORE:
+        led = _TO.match(lower, value.end)
+        if led is None and typed and (several or kind == words.LOGIN):
+            led = (_AND if several else _NEXT).match(lower, value.end)
+        more = _value(text, led.end(), typed) if led is not None and led.end() > value.end else None
+        if more is None or MASK in more.text:
+            break
+        low = more.text[:_LONGEST_LOOK].lower()
+        if not _mixed(low) or len(low) < 5 or _field(low):
+            break
+        found.append(more)
+        value = more
+    return found
+
+
+def _plural(name: str, kind: str) -> bool:
+    return kind in (words.PASSWORD, words.KEY) and name.endswith("s")
 
 
 def _in_front(text: str, lower: str, end: int, done: int) -> _Value | None:

@@ -13,7 +13,7 @@ from functools import lru_cache
 
 from specdoctor.core.named_secrets import without_named
 from specdoctor.core.secret_shapes import MASK, without_blocks, without_shapes
-from specdoctor.core.secret_words import NAMES_ABROAD
+from specdoctor.core.secret_words import NAMES_ABROAD, STATES
 
 __all__ = ["MASK", "redact", "redact_argv", "redact_known", "secret_name", "secrets_in_argv"]
 
@@ -147,7 +147,11 @@ def _without_values(text: str, lower: str) -> str:
         text = _JSON.sub(rf"\1\2{MASK}\4", text)
     if "earer" in text:
         text = _BEARER.sub(rf"\1{MASK}", text)
-    return _PROSE.sub(rf"\1{MASK}", text) if "=" in text or ":" in text else text
+    return _PROSE.sub(_masked_prose, text) if "=" in text or ":" in text else text
+
+
+def _masked_prose(match: re.Match[str]) -> str:
+    return match[0] if match[2].lower() in STATES else f"{match[1]}{MASK}"
 
 
 def redact_known(text: str, known: Iterable[str]) -> str:

@@ -64,7 +64,8 @@ _COOKIE = re.compile(
 )
 """The header with all that it carries, up to the end of the line or of the quote."""
 _USER_OPTION = re.compile(
-    r"(?<![\w-])((?:-u\s{0,3}|--(?:proxy-)?user[\s=]{1,3})([\"']?)([\w.@\\+-]{1,60}):)(?!\d+(?![^\s\"']))(?!\3(?![^\s\"']))"
+    r"(?<![\w-])((?:-u\s{0,3}|(?<=http )-a\s{1,3}|(?<=https )-a\s{1,3}|--(?:proxy-)?user[\s=]{1,3})"
+    r"([\"']?)([\w.@\\+-]{1,60}):)(?!\d+(?![^\s\"']))(?!\3(?![^\s\"']))"
     r"(?![\"']?\$(?:\w|[{]))((?:(?!\2)[^\r\n]){1,200}|[^\s\"']+(?:[\"'][^\s\"',;)\]}]+)*)"
 )
 _PASSWORD_OPTION = re.compile(
@@ -81,7 +82,7 @@ def without_blocks(text: str) -> str:
         text = _PRIVATE_KEY.sub(rf"\1{MASK}\2", text)
     if "ookie" in text or "OOKIE" in text:
         text = _COOKIE.sub(rf"\1{MASK}", text)
-    if "-u" in text or "--proxy-u" in text:
+    if "-u" in text or "--proxy-u" in text or "http -a" in text or "https -a" in text:
         text = _USER_OPTION.sub(_masked_user, text)
     if any(command in text for command in ("sshpass", "redis-cli", "mysql", "login")):
         text = _PASSWORD_OPTION.sub(rf"\1{MASK}", text)

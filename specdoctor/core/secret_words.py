@@ -23,7 +23,8 @@ PLAIN = frozenset(
     very too only about that this which when if and or but so as at by for from in into of off on onto over to up via
     than then there here just also never always already still again now yet because while until what where why how who
     cannot isn't aren't wasn't weren't don't doesn't didn't hasn't haven't hadn't can't couldn't won't wouldn't
-    shouldn't it's that's there's any some all both either neither our my your their *** nicht kein keine""".split()
+    shouldn't it's that's there's any some all both either neither our my your their *** nicht kein keine für von auf
+    der die das den pour de du para le la el""".split()
 )
 """Words that go on with the sentence."""
 STATES = frozenset(
@@ -65,8 +66,10 @@ TECHNICAL = re.compile(
 PASSWORD, KEY, SHORT, WEAK, BEARER, LOGIN = "password", "key", "short", "weak", "bearer", "login"
 NAME = re.compile(
     r"""
-    (?P<password>pass(?:words?|phrases?|wd|code)(?![a-z0-9])|passwort|kennwort|mot\ de\ passe|contrase[nñ]a
-      |senha(?![a-z])|wachtwoord|lösenord|adgangskode|salasana|hasło|şifre|parola(?![a-z])|пароль|密码|密碼|口令|パスワード|비밀번호)
+    (?P<password>pass[-\ ]?(?:words?|phrases?|wd|codes?)(?![a-z0-9])|passw(?![a-z0-9])|passwort|kennwort
+      |mot\ de\ passe|contrase[nñ]a|senha(?![a-z])
+      |wachtwoord|lösenord|adgangskode|salasana|hasło|şifre|parola(?![a-z])|пароль|密码|密碼|口令
+      |パスワード|비밀번호|암호)
     |(?P<key>(?:api|x-api)[-_ ]?(?:keys?|tokens?|secrets?|schlüssel)(?![a-z0-9])|(?:api[-_ ]?)?密钥|api密钥
       |cl[eé]\ (?:d['’])?api|clave\ (?:de\ )?api|chiave\ api
       |(?:access|secret|private|license|admin|master|signing|encryption|account|service|webhook)
@@ -76,64 +79,27 @@ NAME = re.compile(
     |(?P<login>credentials?(?![a-z0-9])|creds(?![a-z0-9])|basic\ auth(?:entication)?(?![a-z0-9])|log-?in(?![a-z0-9])
       |user(?:name)?(?:/|\ and\ )pass(?:word)?(?![a-z0-9]))
     |(?P<bearer>bearer(?:[-_ ]token)?(?![a-z0-9]))
-    |(?P<short>(?:pass|pwd|pw)(?![a-z0-9]))
+    |(?P<short>(?:pass|pwd|psw|pw|p/w|pin)(?![a-z0-9]))
     |(?P<weak>(?:token|(?:(?:ssh|my)[-_ ]?)?key|auth|sig(?:nature)?|secret|cookie|otp|passkey)(?![a-z0-9_]))
     """,
     re.VERBOSE,
 )
 """In text of small letters. What must hold around it is asked of each match."""
 NAMES_ABROAD = (
-    *(
-        "kennwort",
-        "mot de passe",
-        "contrase",
-        "senha",
-        "wachtwoord",
-        "lösenord",
-        "adgangskode",
-        "salasana",
-        "hasło",
-        "şifre",
-    ),
-    *(
-        "parola",
-        "пароль",
-        "密码",
-        "密碼",
-        "密钥",
-        "口令",
-        "パスワード",
-        "비밀번호",
-        "schlüssel",
-        "clave",
-        "chiave",
-        "clé",
-    ),
+    *"kennwort contrase senha wachtwoord lösenord adgangskode salasana hasło şifre parola пароль".split(),
+    *"密码 密碼 密钥 口令 パスワード 비밀번호 암호 schlüssel clave chiave clé".split(),
+    "mot de passe",
 )
 STEMS = (
-    *(
-        "pass",
-        "key",
-        "token",
-        "secret",
-        "auth",
-        "sig",
-        "cred",
-        "login",
-        "log-in",
-        "bearer",
-        "pwd",
-        "pw",
-        "cookie",
-        "otp",
-    ),
-    *("api", "user", *NAMES_ABROAD),
+    *"pass key token secret auth sig cred login log-in bearer pwd pw p/w psw pin cookie otp api user".split(),
+    *NAMES_ABROAD,
 )
 """Without one of these no name is in a text."""
 
 SIGN = r"(?:[:=＝：]{1,3}>?|[-=]>|→|⇒)"
 BEHIND = re.compile(
     r"""
+    (?:\s{1,3}(?:(?:(?:that|which)\s{1,3})?(?:i|we|you|they|he|she)\s{1,3}(?:use|have|set|gave|type|enter|got)|used)(?!\w))?
     (?:\s{1,3}(?:of|for|on|at|to|in|from|für|von|auf|pour|de|du|para)\s{1,3}
        (?:(?:the|our|my|an?|this|that|its|your|all|user|host|login|account|den|der|dem|la|le|el)\s{1,3}){0,2}
        (?!(?:is|was|has|ist|est|es)\s)[\w.@/-]{1,60}(?:\s{1,3}(?:user|host|login|account|server|machine|node|box|one)(?!\w))?

@@ -17,6 +17,7 @@ _LOGIN = re.compile(
 )
 _URL_LOGIN = re.compile(r"(?<=://)([^\s/:@]{0,60}:)(?!\d{1,5}(?![^\s/?#]))(\S{1,120})@(?=[\w.\[-])")
 """With what an address may not have in it, and a person types all the same."""
+_URL_TOKEN = re.compile(r"(https?://)[^\s/:@?#]{4,120}@(?=[\w.\[-])", re.IGNORECASE)
 _SECRET_KEY = re.compile(
     r"(?<![A-Za-z0-9/+=_.-])(?=[A-Za-z0-9/+]{0,40}[a-z])(?=[A-Za-z0-9/+]{0,40}[A-Z])(?=[A-Za-z0-9/+]{0,40}\d)"
     r"[A-Za-z0-9/+]{40}(?![A-Za-z0-9/+=_.-])"
@@ -53,4 +54,5 @@ def _without_login(match: re.Match[str]) -> str:
     word = match[0]
     if "@" not in word or ":" not in word:
         return word
+    word = _URL_TOKEN.sub(rf"\1{MASK}@", word)
     return _LOGIN.sub(rf"\1{MASK}@", _URL_LOGIN.sub(rf"\1{MASK}@", word))
