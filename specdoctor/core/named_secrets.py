@@ -100,6 +100,8 @@ def _values(text: str, lower: str, name: re.Match[str], done: int, typed: bool) 
     before = lower[name.start() - 1] if name.start() else " "
     if kind != words.PASSWORD and before.isalpha() and before.isascii():
         return []
+    if before == "$" or lower[max(0, name.start() - 2) : name.start()] == "${":
+        return []
     if not typed and kind in (words.WEAK, words.LOGIN, words.BEARER):
         return []
     if (kind == words.WEAK or name.group() == "pass") and _of_speed(lower, name):
