@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from specdoctor.analysis.acceptance import chain_from_conditional
 from specdoctor.analysis.interval import NORMAL_95
+from specdoctor.analysis.launches import measured_launches
 from specdoctor.core.estimate import Estimate
 from specdoctor.core.ledger import Ledger
 from specdoctor.core.model import Frozen, Status
@@ -75,11 +76,14 @@ def _at(steps: int, conditional: Sequence[Estimate], cycle: tuple[float, float],
 
 
 def chains(ledger: Ledger) -> dict[int, Estimate]:
-    """The cycle of each chain that was benchmarked for one client, by its steps; of several the newest."""
+    """The cycle of each chain that was benchmarked for one client, by its steps; of several the newest.
+
+    Only of launches that differ from the server as found in the draft length alone: others may have other cycles.
+    """
     return {
-        m.spec.draft_steps: m.step
-        for m in ledger.measurements
-        if m.source == "bench" and m.concurrency == 1 and m.spec.on and m.spec.topk == 1 and m.step is not None
+        m.figures.setting.draft_steps: m.figures.step
+        for m in measured_launches(ledger, 1)
+        if m.figures.setting.is_chain
     }
 
 

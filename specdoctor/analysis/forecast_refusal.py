@@ -7,11 +7,13 @@ from itertools import combinations
 
 from specdoctor.analysis.cycle import GAP_BLOCKS_FIT
 from specdoctor.analysis.fit import LEAST_INTERCEPT_SHARE
+from specdoctor.analysis.interval import NORMAL_95
 from specdoctor.analysis.launch_figures import LaunchFigures
 from specdoctor.analysis.refusal import Refusal
 
 _GAP_OF_BATCH = 0.4
 """Throughput of a batch holds prefill and the end, when fewer run: its gap may be this wide."""
+_LENGTHS_APART = 0.10
 _BEYOND = 3.0
 """Standard errors by which two figures must contradict each other."""
 
@@ -20,16 +22,37 @@ def unfit(figures: Sequence[LaunchFigures], *, spread: float, concurrency: int =
     """Why these must not be fitted together; None when they may.
 
     Refused: no speculative launch with acceptance by position; a throughput that misses accept length over cycle by
-    more than 10 % (40 % with several requests at once); one setting measured with two speeds; a longer chain with a
-    shorter cycle; a cycle under 0.8 of the decode step without speculation. The last three beyond what `spread` can do.
+    more than 10 % (40 % with several requests at once); one setting measured with two speeds or two accept lengths; a
+    longer chain with a shorter cycle; a cycle under 0.8 of the decode step without speculation. Speeds and cycles
+    beyond what `spread` can do.
     """
     told = [f for f in figures if f.setting.on and f.accept_length is not None and f.conditional]
     if not told:
         reason = "no launch with speculation tells how often each draft position is accepted"
         return Refusal(kind="too-few", reason=reason)
     return (
-        _gap(figures, concurrency) or _two_states(figures, spread) or _slope(figures, spread) or _short(figures, spread)
+        _gap(figures, concurrency)
+        or two_lengths(figures)
+        or _two_states(figures, spread)
+        or _slope(figures, spread)
+        or _short(figures, spread)
     )
+
+
+def two_lengths(figures: Sequence[LaunchFigures]) -> Refusal | None:
+    """Whether one setting shows two accept lengths beyond their noise: other prompts, or another drafter."""
+    told = [(f.setting, f.accept_length) for f in figures if f.setting.on and f.accept_length is not None]
+    for (setting, first), (other, second) in combinations(told, 2):
+        error = sum((e.width / 2.0 / NORMAL_95 / e.value) ** 2 for e in (first, second)) ** 0.5
+        apart = max(first.value, second.value) / min(first.value, second.value) - 1.0
+        if setting == other and apart > max(_LENGTHS_APART, _BEYOND * error):
+            reason = (
+                f"{setting.label} accepted {first.value:.2f} tokens a cycle in one benchmark and {second.value:.2f} in "
+                "another: the drafter, what it is fed or the prompts differ; find what does (specdoctor compare), then "
+                "measure again with that settled"
+            )
+            return Refusal(kind="states-differ", reason=reason)
+    return None
 
 
 def _gap(figures: Sequence[LaunchFigures], concurrency: int) -> Refusal | None:
@@ -58,7 +81,7 @@ def _two_states(figures: Sequence[LaunchFigures], spread: float) -> Refusal | No
         if first.setting == second.setting and apart > max(0.10, _BEYOND * _error(first, second, spread)):
             reason = (
                 f"{first.setting.label} took {first.step.value:.3g} ms in one launch and {second.step.value:.3g} ms in "
-                "another: two states of the system"
+                "another: two states of the system; find what differs (specdoctor compare), then measure again"
             )
             return Refusal(kind="states-differ", reason=reason)
     return None

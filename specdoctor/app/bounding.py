@@ -58,7 +58,7 @@ def known(ledger: Ledger, spec: SpecSetting | None, basis: Literal["typed", "mea
             found.accept_length, lambda x: min(max(x - 1.0, 0.0), 1.0), unit="fraction", estimator="accept length - 1"
         )
     later = max(found.conditional[1:], key=lambda e: e.high) if len(found.conditional) > 1 else None
-    off = next((m for m in reversed(ledger.measurements) if not m.spec.on and m.source == "bench"), None)
+    off = ledger.baseline(found.concurrency)
     measured_baseline = off.throughput if off is not None else baseline
     return Known(
         basis=basis, spec=spec, cycle=found.step, first_acceptance=first, best_later=later, baseline=measured_baseline

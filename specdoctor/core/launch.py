@@ -49,8 +49,8 @@ class LaunchChange(Frozen):
 
     `set_flags` maps a flag to its values (empty tuple: a switch without value). `words` replaces words before the
     flags, as they stand: the interpreter of another installation. `image`: the container is made from this one.
-    `copies`: a folder that is made before the start, and that `set_flags` name by its `place`. The empty change is the
-    original.
+    `copies`: a folder that is made before the start, and that `set_flags` name by its `place`. `lengths_only`: what its
+    flags change is how far is drafted (or that nothing is), and nothing else. The empty change is the original.
     """
 
     label: str
@@ -62,6 +62,7 @@ class LaunchChange(Frozen):
     remove_env: tuple[str, ...] = ()
     image: str | None = None
     copies: CorrectedCopy | None = None
+    lengths_only: bool = False
 
     @property
     def is_original(self) -> bool:

@@ -7,6 +7,7 @@ from specdoctor.core import person_events as pe
 from specdoctor.core.errors import LedgerError
 from specdoctor.core.hypothesis import Claim, Hypothesis, Observation
 from specdoctor.core.launch import ORIGINAL, LaunchChange, OtherStart
+from specdoctor.core.launch_family import AS_FOUND, LaunchFamily, family_of
 from specdoctor.core.measurement import Measurement
 from specdoctor.core.model import Risk
 from specdoctor.core.run_settings import RunSettings
@@ -187,11 +188,19 @@ class LedgerView:
         return None
 
     def baseline(self, concurrency: int) -> Measurement | None:
-        """The latest benchmark without speculation at a concurrency."""
+        """The latest benchmark at a concurrency of a launch that differs from the original in no speculation alone."""
         for m in reversed(self.measurements):
-            if not m.spec.on and m.source == "bench" and m.concurrency == concurrency:
+            off = not m.spec.on and m.source == "bench" and m.concurrency == concurrency
+            if off and self.family(m.launch_key, on=False).as_found:
                 return m
         return None
+
+    def family(self, launch_key: str, *, on: bool) -> LaunchFamily:
+        """What a launch changes beside the draft length; nothing for the original and for one that is not on record."""
+        for launch in self.relaunches:
+            if launch.change.key == launch_key:
+                return family_of(launch.change, on=on)
+        return AS_FOUND
 
     def settled(self, change: LaunchChange) -> bool:
         """Whether a launch needs no further try: it failed or was measured. An interrupted one may be made again."""

@@ -87,7 +87,8 @@ def change_spec(view: ServerView, setting: SpecSetting, *, label: str) -> Launch
             )
         values[DRAFT] = view.draft_path
     set_flags: dict[str, tuple[str, ...]] = {_spelling(view, typed, key): (value,) for key, value in values.items()}
-    return LaunchChange(label=label, set_flags=set_flags, remove_env=_variables(view, values))
+    same = TYPE not in values and DRAFT not in values
+    return LaunchChange(label=label, set_flags=set_flags, remove_env=_variables(view, values), lengths_only=same)
 
 
 def _without_speculation(view: ServerView, typed: Asked, label: str) -> LaunchChange:
@@ -99,6 +100,7 @@ def _without_speculation(view: ServerView, typed: Asked, label: str) -> LaunchCh
         remove_flags=tuple(sorted(removed)),
         remove_env=_variables(view),
         switches=switches_among(removed, find_flag),
+        lengths_only=True,
     )
 
 

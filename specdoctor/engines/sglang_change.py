@@ -81,6 +81,7 @@ def change_spec(view: ServerView, setting: SpecSetting, *, label: str) -> Launch
         set_flags=set_flags,
         remove_flags=tuple(sorted(removed)),
         switches=switches_among({*removed, *set_flags}, find_flag),
+        lengths_only=same,
     )
 
 
@@ -99,6 +100,7 @@ def _without_speculation(view: ServerView, typed: Asked, label: str) -> LaunchCh
         set_flags=_kept_limit(view, typed) if view.spec is None or view.spec.on else {},
         remove_flags=tuple(sorted(removed)),
         switches=switches_among(removed, find_flag),
+        lengths_only=True,
     )
 
 

@@ -104,7 +104,11 @@ def change_spec(view: ServerView, setting: SpecSetting, *, label: str) -> Launch
     set_flags: dict[str, tuple[str, ...]] = {_FLAG: (json.dumps(config, separators=(",", ":")),)}
     removed = words - {_FLAG}
     return LaunchChange(
-        label=label, set_flags=set_flags, remove_flags=tuple(sorted(removed)), switches=_switches(removed)
+        label=label,
+        set_flags=set_flags,
+        remove_flags=tuple(sorted(removed)),
+        switches=_switches(removed),
+        lengths_only=same,
     )
 
 
@@ -126,6 +130,7 @@ def _without_speculation(view: ServerView, typed: Asked, words: set[str], label:
         set_flags=_kept_scheduling(view, typed),
         remove_flags=tuple(sorted(words)),
         switches=("--no-async-scheduling",) if _kept_scheduling(view, typed) else _switches(words),
+        lengths_only=True,
     )
 
 

@@ -1,4 +1,4 @@
-"""The outcome of a search for the fastest setting, and forecasts of a run: for people and for machines."""
+"""The outcome of a search for the fastest setting: for people and for machines."""
 
 from __future__ import annotations
 
@@ -6,17 +6,14 @@ from collections.abc import Mapping
 from typing import Any
 
 from specdoctor.analysis.draft_setting import DraftSetting
-from specdoctor.analysis.forecast import Forecast, SettingForecast
+from specdoctor.analysis.forecast import SettingForecast
 from specdoctor.analysis.launches import MeasuredLaunch
-from specdoctor.analysis.refusal import Refusal
 from specdoctor.analysis.tuned import Tuned, TunedAt
 from specdoctor.core.estimate import Estimate
-from specdoctor.render.layout import columns, labelled, paste_lines
+from specdoctor.render.layout import labelled, paste_lines
 
 TUNE_SCHEMA = "specdoctor.tune/1"
-PREDICT_SCHEMA = "specdoctor.predict/1"
 _LABEL_WIDTH = 12
-_SHOWN = 8
 
 
 def tune_document(
@@ -44,7 +41,7 @@ def _result(result: TunedAt, launch: str | None) -> dict[str, Any]:
         "confirmed": result.confirmed,
         "why": result.why,
         "gain": None if result.gain is None else _ratio(result.gain),
-        "predicted": [_predicted(p) for p in result.predicted],
+        "predicted": [predicted_document(p) for p in result.predicted],
         "measured": [_measured(m) for m in result.measured],
         "launch": launch,
     }
@@ -62,7 +59,8 @@ def _speed(figure: Estimate) -> dict[str, Any]:
     return {"throughput_tok_s": figure.value, "low": figure.low, "high": figure.high}
 
 
-def _predicted(forecast: SettingForecast) -> dict[str, Any]:
+def predicted_document(forecast: SettingForecast) -> dict[str, Any]:
+    """A prediction for machines."""
     return {
         "setting": _setting(forecast.setting),
         **_speed(forecast.throughput),
@@ -120,42 +118,3 @@ def _result_lines(result: TunedAt, launch: str, width: int) -> list[str]:
         return lines
     lines += labelled("launch", "start it with the next line", label_width=_LABEL_WIDTH, width=width)
     return lines + paste_lines(launch, width=width)
-
-
-def predict_document(run: str, found: Mapping[int, Forecast | Refusal], measured: Mapping[int, list[str]]) -> Any:
-    """Forecasts of a run for machines; `refused` says why there is none at a concurrency."""
-    rows = []
-    for concurrency, belief in found.items():
-        refused = belief.reason if isinstance(belief, Refusal) else None
-        predicted = [] if isinstance(belief, Refusal) else [_predicted(belief.of(s)) for s in belief.settings]
-        rows.append(
-            {
-                "concurrency": concurrency,
-                "refused": refused,
-                "kind": belief.kind if isinstance(belief, Refusal) else None,
-                "measured": measured[concurrency],
-                "predicted": predicted,
-            }
-        )
-    return {"schema": PREDICT_SCHEMA, "run": run, "results": rows}
-
-
-def predict_text(found: Mapping[int, Forecast | Refusal], measured: Mapping[int, list[str]], *, width: int) -> str:
-    """Forecasts of a run for people, the fastest first."""
-    blocks: list[str] = []
-    for concurrency, belief in found.items():
-        head = f"concurrency {concurrency}, from {', '.join(measured[concurrency])}"
-        if isinstance(belief, Refusal):
-            blocks.append("\n".join(labelled("refused", f"{head}: {belief.reason}", label_width=10, width=width)))
-            continue
-        rows = sorted((belief.of(s) for s in belief.settings), key=lambda p: -p.throughput.value)
-        chains = [p for p in rows if p.setting.topk <= 1]
-        trees = [p for p in rows if p.setting.topk > 1][:_SHOWN]
-        cells = [
-            (p.setting.label, p.throughput.with_unit(), f"{p.accept_length:.2f}", f"{p.cycle_ms:.4g}")
-            for p in (*chains, *trees)
-        ]
-        table = columns(("SETTING", "THROUGHPUT (95 %)", "ACCEPT LENGTH", "CYCLE MS"), cells, width=width)
-        note = f"a fresh launch over the same prompts; {belief.spread:.1%} between launches reckoned with"
-        blocks.append(f"{head}\n{table}\n{note}")
-    return "\n\n".join(blocks)

@@ -156,3 +156,16 @@ def test_acceptance_of_the_model_falls_along_the_chain_and_never_passes_one() ->
     assert ((falling >= 0.0) & (falling <= 1.0)).all()
     assert (np.diff(falling, axis=2) <= 1e-12).all()
     assert (model.accept_lengths(thetas, at) <= at.steps + 1.0).all()
+
+
+def test_one_setting_with_two_accept_lengths_is_refused() -> None:
+    low = launch(chain(8), cycle_ms=line_ms(8), rates=tuple(rate * 0.7 for rate in RATES))
+    found = forecast((BASELINE, LONG, low), grid())
+    assert isinstance(found, Refusal)
+    assert found.kind == "states-differ"
+    assert "then measure again" in found.reason
+
+
+def test_accept_lengths_within_their_noise_are_laid_together() -> None:
+    near = launch(chain(8), cycle_ms=line_ms(8), rates=tuple(rate * 0.99 for rate in RATES))
+    assert isinstance(forecast((BASELINE, LONG, near), grid()), Forecast)
