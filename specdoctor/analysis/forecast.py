@@ -37,6 +37,9 @@ _REMAINDER_TREE = 0.03
 _WIDE_ERROR = 0.01
 """Least relative error of a step of several requests over that of one (chosen)."""
 _REACH = (1.0, 1.0, 0.7)
+_WIDER_THAN_MEASURED = 0.10
+"""Relative error of a cycle for each doubling of its tokens beyond the widest forward measured: where computing begins
+to bind, the slope of the cycle rises by factors, and nothing narrower tells where that is (chosen)."""
 _SHARED_LUCK = 0.5
 """The same prompts are decoded by every launch, so half of what scatters over prompts is common to all (chosen)."""
 _ROUNDS = 40
@@ -45,12 +48,16 @@ _SEEN_OFTEN_ENOUGH = 0.03
 
 
 class SettingForecast(Frozen):
-    """What is expected of a setting: throughput of a fresh launch, with the accept length and cycle behind it."""
+    """What is expected of a setting: throughput of a fresh launch, with the accept length and cycle behind it.
+
+    `beyond`: what of it was never measured, in words, so that it is no ground for a choice; empty where all was.
+    """
 
     setting: DraftSetting
     throughput: Estimate
     accept_length: float
     cycle_ms: float
+    beyond: str = ""
 
 
 @dataclass(frozen=True)
@@ -70,6 +77,14 @@ class Forecast:
     launches: int
     spread: float
     belief: _Belief
+    widest: float
+    trees: bool
+
+    def beyond(self, setting: DraftSetting) -> str:
+        """What of a setting no launch has shown: a tree at all, or a forward of so many tokens (`widest` was most)."""
+        if setting.topk > 1 and not self.trees:
+            return "no tree was measured"
+        return f"nothing over {self.widest:.0f} draft tokens was measured" if setting.draft_tokens > self.widest else ""
 
     def of(self, setting: DraftSetting) -> SettingForecast:
         """The forecast of one setting."""
@@ -82,6 +97,7 @@ class Forecast:
             throughput=between(value, low, high, "tok/s", estimator=estimator, n=self.launches),
             accept_length=float(self.lengths[at]),
             cycle_ms=float(self.cycles[at]),
+            beyond=self.beyond(setting),
         )
 
 
@@ -274,7 +290,10 @@ def _told(
     rises *= share[:, None]
     of_beside = (beside_error / whole) ** 2
     spread_of_mean = rises @ covariance @ rises.T + np.diag(of_beside)
-    deviation = np.sqrt(np.einsum("ij,jk,ik->i", rises, honest, rises) + of_beside + (share * spread) ** 2)
+    widest = float(max(max(f.setting.draft_tokens, 1, *(w.requests for w in f.wide)) for f in figures))
+    wider = _WIDER_THAN_MEASURED * np.log2(np.maximum(at.tokens / widest, 1.0))
+    of_launch = (share * np.hypot(spread, wider)) ** 2
+    deviation = np.sqrt(np.einsum("ij,jk,ik->i", rises, honest, rises) + of_beside + of_launch)
     return Forecast(
         settings=at.all,
         mean=-np.log(whole),
@@ -285,6 +304,8 @@ def _told(
         launches=len(figures),
         spread=spread,
         belief=_Belief(mean=mean, covariance=covariance, throughput=rises, at=at),
+        widest=widest,
+        trees=any(f.setting.topk > 1 for f in figures),
     )
 
 

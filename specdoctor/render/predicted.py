@@ -64,12 +64,20 @@ def predict_text(found: Sequence[Predicted], *, width: int) -> str:
             continue
         rows = sorted((belief.of(s) for s in belief.settings), key=lambda p: -p.throughput.value)
         chains = [p for p in rows if p.setting.topk <= 1]
-        trees = [p for p in rows if p.setting.topk > 1][:_TREES_SHOWN]
+        trees = sorted((p for p in rows if p.setting.topk > 1), key=lambda p: bool(p.beyond))[:_TREES_SHOWN]
+        shown = (*chains, *trees)
         cells = [
-            (p.setting.label, p.throughput.with_unit(), f"{p.accept_length:.2f}", f"{p.cycle_ms:.4g}")
-            for p in (*chains, *trees)
+            (
+                f"{p.setting.label}{' *' if p.beyond else ''}",
+                p.throughput.with_unit(),
+                f"{p.accept_length:.2f}",
+                f"{p.cycle_ms:.4g}",
+            )
+            for p in shown
         ]
         table = columns(("SETTING", "THROUGHPUT (95 %)", "ACCEPT LENGTH", "CYCLE MS"), cells, width=width)
         note = f"a fresh launch over the same prompts; {belief.spread:.1%} between launches reckoned with"
-        blocks.append(f"{head}\n{table}\n{note}")
+        beyond = "; ".join(dict.fromkeys(p.beyond for p in shown if p.beyond))
+        marked = f"\n* extrapolated, choose none by this table: {beyond}; measure one first (specdoctor tune does)"
+        blocks.append(f"{head}\n{table}\n{note}{marked if beyond else ''}")
     return "\n\n".join(blocks)

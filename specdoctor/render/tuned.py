@@ -66,6 +66,7 @@ def predicted_document(forecast: SettingForecast) -> dict[str, Any]:
         **_speed(forecast.throughput),
         "accept_length": forecast.accept_length,
         "cycle_ms": forecast.cycle_ms,
+        "extrapolated": forecast.beyond or None,
         "estimator": forecast.throughput.estimator,
     }
 
@@ -101,6 +102,11 @@ def tune_text(tuned: Tuned, *, launches: Mapping[int, str], cached: bool, width:
     return "\n".join(lines)
 
 
+def _firm_first(forecast: SettingForecast) -> tuple[bool, float]:
+    """What rests on measurements before what is extrapolated, then the fastest first."""
+    return bool(forecast.beyond), -forecast.throughput.value
+
+
 def _result_lines(result: TunedAt, launch: str, width: int) -> list[str]:
     at = f"at concurrency {result.concurrency}: "
     lines = labelled("best", at + result.words, label_width=_LABEL_WIDTH, width=width)
@@ -110,9 +116,10 @@ def _result_lines(result: TunedAt, launch: str, width: int) -> list[str]:
         text = f"{m.figures.setting.label}{found}: {m.figures.throughput.with_unit()}  {m.evidence}"
         lines += labelled("measured", text, label_width=_LABEL_WIDTH, width=width)
     started = {m.figures.setting for m in result.measured}
-    unseen = sorted((p for p in result.predicted if p.setting not in started), key=lambda p: -p.throughput.value)
+    unseen = sorted((p for p in result.predicted if p.setting not in started), key=_firm_first)
     for p in unseen[:3]:
-        text = f"{p.setting.label}: {p.throughput.with_unit()}, not run"
+        beyond = f", extrapolated: {p.beyond}" if p.beyond else ""
+        text = f"{p.setting.label}: {p.throughput.with_unit()}, not run{beyond}"
         lines += labelled("predicted", text, label_width=_LABEL_WIDTH, width=width)
     if not launch:
         return lines

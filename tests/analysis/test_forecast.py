@@ -169,3 +169,34 @@ def test_one_setting_with_two_accept_lengths_is_refused() -> None:
 def test_accept_lengths_within_their_noise_are_laid_together() -> None:
     near = launch(chain(8), cycle_ms=line_ms(8), rates=tuple(rate * 0.99 for rate in RATES))
     assert isinstance(forecast((BASELINE, LONG, near), grid()), Forecast)
+
+
+def knee_ms(setting: DraftSetting) -> float:
+    """A cycle of memory reads up to 16 tokens, of computing above."""
+    return 20.0 + 0.4 * setting.draft_steps + 0.1 * setting.draft_tokens + 0.4 * max(setting.draft_tokens - 16, 0)
+
+
+def test_a_forward_wider_than_any_measured_may_have_begun_to_compute() -> None:
+    narrow = DraftSetting(draft_steps=3, topk=4, draft_tokens=16)
+    rates = (0.9, 0.85, 0.8)
+    seen = [
+        launch(OFF, cycle_ms=18.0),
+        launch(narrow, cycle_ms=knee_ms(narrow), rates=rates),
+        launch(chain(8), cycle_ms=knee_ms(chain(8)), rates=RATES),
+        launch(chain(2), cycle_ms=knee_ms(chain(2)), rates=RATES[:2]),
+    ]
+    found, wide = belief(*seen), DraftSetting(draft_steps=3, topk=4, draft_tokens=32)
+    told = forecast(seen, [wide], spread=0.01)
+    assert isinstance(told, Forecast)
+    speed = told.of(wide).throughput
+    truth = launch(wide, cycle_ms=knee_ms(wide), rates=rates).throughput.value
+    assert speed.low < truth < speed.high
+    assert told.of(wide).beyond == "nothing over 16 draft tokens was measured"
+    assert found.of(chain(5)).beyond == ""
+
+
+def test_trees_that_only_chains_tell_of_are_marked() -> None:
+    found = belief(BASELINE, LONG, SHORT)
+    assert found.of(tree(2, 2)).beyond == "no tree was measured"
+    assert found.of(chain(3)).beyond == ""
+    assert found.of(chain(15)).beyond == "nothing over 9 draft tokens was measured"
