@@ -80,7 +80,7 @@ def bench(
             "--against-launch",
             metavar="LAUNCH",
             help="Compare with another launch of this server, start by start, and put it back: off (no speculation), "
-            "other-install (of the targets file), or flags.",
+            "other-install (of the targets file), flags, or a whole launch line.",
             show_default=False,
         ),
     ] = None,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,27 +16,48 @@ if TYPE_CHECKING:
     from specdoctor.core.turns import Turns
 
 _CUT_SHORT = (EXIT_APPROVAL, EXIT_OUTSIDE, EXIT_INTERRUPTED)
-_HOW = 'write off, other-install, or flags with values such as "--speculative-num-steps 5"'
+_HOW = (
+    'write off, other-install, flags such as "--speculative-num-steps 5 --disable-cuda-graph", or a whole launch line '
+    "(its program first, without variables or a container before it)"
+)
+_FLAG = re.compile(r"--?[A-Za-z][\w.-]*")
 
 
 def turns_of(text: str, starts: int) -> Turns:
     """The other launch as it was asked for. Raises UsageError."""
-    from specdoctor.core.launch import launch_flags
+    from specdoctor.core.launch import STAYS, launch_flags, opens_flag, program_end
     from specdoctor.core.turns import Turns
 
     if text in ("off", "other-install"):
         return Turns(off=text == "off", other_install=text == "other-install", starts=starts)
     try:
-        words = tuple(shlex.split(text))
+        words = tuple(shlex.split(text.replace("\\\n", " ")))
     except ValueError as error:
         raise UsageError(f"--against-launch {text!r}: {error}", next_step=_HOW) from error
-    if not words or not words[0].startswith("--"):
+    if not words:
         raise UsageError(f"--against-launch {text!r} names no launch", next_step=_HOW)
-    parts = tuple(part for word in words for part in (word.split("=", 1) if word[:2] == "--" else [word]))
-    flags = launch_flags(parts)
-    if not flags:
-        raise UsageError(f"--against-launch {text!r} has no flag with a value", next_step=_HOW)
-    return Turns(set_flags=flags, starts=starts)
+    flags = launch_flags(words)
+    if not flags or any(_FLAG.fullmatch(flag) is None for flag in flags):
+        raise UsageError(f"--against-launch {text!r} has no flag, or a word of dashes that is none", next_step=_HOW)
+    if opens_flag(words[0]):
+        return Turns(set_flags=flags, starts=starts)
+    words = _server_line(text)
+    if not words:
+        raise UsageError(f"--against-launch {text!r} begins with a word that starts no known server", next_step=_HOW)
+    kept = (part for flag, values in launch_flags(words).items() if flag not in STAYS for part in (flag, *values))
+    first = next(place for place in range(program_end(words), len(words)) if opens_flag(words[place]))
+    return Turns(line=(*words[:first], *kept), starts=starts)
+
+
+def _server_line(text: str) -> tuple[str, ...]:
+    """The words of a launch line that an engine knows as its own; empty where a shell or a container is around it."""
+    from specdoctor.assembly.catalogue import all_engines
+    from specdoctor.core.launch_text import commands_in
+
+    commands = commands_in(text)
+    plain = len(commands) == 1 and commands[0].carrier == "shell" and not commands[0].env
+    known = plain and any(engine.view_from_files({"launch": text}) is not None for engine in all_engines())
+    return commands[0].words if known else ()
 
 
 def measured_in_turns(

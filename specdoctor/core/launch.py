@@ -10,10 +10,13 @@ from pydantic import Field, JsonValue
 
 from specdoctor.core.hypothesis import ConfigEdit
 from specdoctor.core.model import Frozen
+from specdoctor.core.secret_shapes import MASK
 from specdoctor.core.server import KeeperRef, ServerRef
 
 START_MARK = "SPECDOCTOR_START"
 """A variable that no engine reads: it numbers further starts of the same launch."""
+STAYS = frozenset({"--host", "--port", "--api-key", "--api-key-file", "--admin-api-key", "--hf-token"})
+"""Flags that stay as they run where a whole launch line is asked for: a copied line names its keys by a variable."""
 _NUMBER = re.compile(r"-\d+(?:\.\d+)?(?:,.*)?")
 
 
@@ -136,11 +139,12 @@ def apply_change(argv: tuple[str, ...], change: LaunchChange) -> tuple[str, ...]
 def launch_flags(argv: tuple[str, ...]) -> dict[str, tuple[str, ...]]:
     """The flags of a command line with their values, whatever stands before them and in whatever order they come.
 
-    The `-m MODULE` of a Python interpreter is none of them.
+    A line may begin with a flag: the arguments of an image's entry point, or flags that somebody typed. The
+    `-m MODULE` of a Python interpreter is none of them.
     """
     found: dict[str, tuple[str, ...]] = {}
     flag = ""
-    for word in argv[_program_end(argv) :]:
+    for word in argv[program_end(argv) :]:
         if opens_flag(word):
             flag, equals, value = word.partition("=")
             found[flag] = (value,) if equals else ()
@@ -149,14 +153,43 @@ def launch_flags(argv: tuple[str, ...]) -> dict[str, tuple[str, ...]]:
     return found
 
 
-def _program_end(argv: Sequence[str]) -> int:
-    """Where the program ends and its own words begin: after `python -m MODULE`, else after the first word."""
+def program_end(argv: Sequence[str]) -> int:
+    """Where the program ends and its own words begin: after `python -m MODULE`, else after the first word.
+
+    At once where the first word is a flag: then no program is named.
+    """
+    if argv and opens_flag(argv[0]):
+        return 0
     if not argv or not argv[0].rpartition("/")[2].startswith("python"):
         return 1
     index = 1
     while index < len(argv) and opens_flag(argv[index]) and argv[index] != "-m":
         index += 1
     return index + (2 if tuple(argv[index : index + 1]) == ("-m",) else 1)
+
+
+def difference_of_lines(
+    running: Sequence[str], wanted: Sequence[str]
+) -> tuple[dict[str, tuple[str, ...]], tuple[str, ...]] | None:
+    """What makes the running line the wanted one: flags to set, and flags to remove.
+
+    Where it listens and its keys stay as they run, whatever the wanted line says. None where nothing differs, and where
+    words before the flags do (another program, a model without a flag): no change of flags makes the one of the other.
+    """
+    if not running or _before_flags(running) != _before_flags(wanted):
+        return None
+    now, new = launch_flags(tuple(running)), launch_flags(tuple(wanted))
+    stays = STAYS | {flag for flag, values in now.items() if any(MASK in value for value in values)}
+    changed = {flag: values for flag, values in new.items() if now.get(flag) != values and flag not in stays}
+    removed = tuple(flag for flag in now if flag not in new and flag not in stays)
+    return (changed, removed) if changed or removed else None
+
+
+def _before_flags(argv: Sequence[str]) -> tuple[str, ...]:
+    """The program's module or name, and its words before the first flag."""
+    end = program_end(argv)
+    first = next((place for place in range(end, len(argv)) if opens_flag(argv[place])), len(argv))
+    return (argv[end - 1].rpartition("/")[2], *argv[end:first]) if end else tuple(argv[:first])
 
 
 class ReadyRules(Frozen):

@@ -16,18 +16,20 @@ class Turns(Frozen):
     """The launch that runs against another one, `starts` of each in the order A B B A A B ...
 
     The second is without speculation (`off`), from the other installation that the targets file names
-    (`other_install`), or the running line with other flags. The server as found is the first start of its side.
+    (`other_install`), the running line with other flags, or a whole launch line (`line`). The server
+    as found is the first start of its side.
     """
 
     off: bool = False
     other_install: bool = False
     set_flags: dict[str, tuple[str, ...]] = Field(default_factory=dict)
+    line: tuple[str, ...] = ()
     starts: int = Field(default=3, ge=1, le=12)
 
     @model_validator(mode="after")
     def _one_way(self) -> Self:
-        if sum((self.off, self.other_install, bool(self.set_flags))) != 1:
-            raise ValueError("name one other launch: off, other_install or flags")
+        if sum((self.off, self.other_install, bool(self.set_flags), bool(self.line))) != 1:
+            raise ValueError("name one other launch: off, other_install, flags or a launch line")
         return self
 
     def order(self, second: LaunchChange) -> tuple[tuple[Arm, LaunchChange], ...]:

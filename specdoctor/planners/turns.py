@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from specdoctor.analysis.turns import pending, turns_look
 from specdoctor.core.errors import EngineError
-from specdoctor.core.launch import LaunchChange
+from specdoctor.core.launch import LaunchChange, difference_of_lines
 from specdoctor.core.ledger import Ledger
 from specdoctor.core.model import Risk, Status
 from specdoctor.core.moves import Bench, Finish, Move, OpenHypothesis, Relaunch, RunChecks, Snapshot, Watch
@@ -58,9 +58,16 @@ def second_change(briefing: Briefing) -> LaunchChange | None:
         return baseline_change(briefing)
     if turns.other_install:
         return other_install_change(briefing)
-    label = " ".join(word for flag, values in turns.set_flags.items() for word in (flag, *values))
+    wanted: tuple[dict[str, tuple[str, ...]], tuple[str, ...]] | None = (turns.set_flags, ())
+    if turns.line:
+        wanted = difference_of_lines(briefing.scene.view.argv, turns.line) if briefing.scene is not None else None
+    if wanted is None:
+        return None
+    set_flags, removed = wanted
+    words = [word for flag, values in set_flags.items() for word in (flag, *values)]
+    label = " ".join([*words, *(f"without {flag}" for flag in removed)])
     try:
-        return engine.change_flags(label=label, set_flags=turns.set_flags)
+        return engine.change_flags(label=label, set_flags=set_flags, remove_flags=removed)
     except EngineError:
         return None
 

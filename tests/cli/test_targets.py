@@ -201,6 +201,43 @@ def test_another_launch_may_be_written_with_equals_signs() -> None:
     assert turns_of("--speculative-num-steps=5 --x 1", 3) == turns_of("--speculative-num-steps 5 --x 1", 3)
 
 
+@pytest.mark.parametrize(
+    ("text", "flags"),
+    [
+        ("--speculative-num-steps 5", {"--speculative-num-steps": ("5",)}),
+        ("--speculative-num-steps=5", {"--speculative-num-steps": ("5",)}),
+        ("--disable-cuda-graph", {"--disable-cuda-graph": ()}),
+        ("--disable-cuda-graph --a=1 --b 2", {"--disable-cuda-graph": (), "--a": ("1",), "--b": ("2",)}),
+        ("--a 1 --disable-cuda-graph --b=2", {"--disable-cuda-graph": (), "--a": ("1",), "--b": ("2",)}),
+        ("-md /d -ngl -1", {"-md": ("/d",), "-ngl": ("-1",)}),
+        ("--cuda-graph-bs 1 2 4 --x", {"--cuda-graph-bs": ("1", "2", "4"), "--x": ()}),
+        ("--c '{\"method\": \"a=b\"}' --x 'y z'", {"--c": ('{"method": "a=b"}',), "--x": ("y z",)}),
+        ("--c='{\"k\": [-1, 2]}'", {"--c": ('{"k": [-1, 2]}',)}),
+        ("--speculative-config.model /m", {"--speculative-config.model": ("/m",)}),
+    ],
+)
+def test_every_flag_of_another_launch_counts(text: str, flags: dict[str, tuple[str, ...]]) -> None:
+    assert turns_of(text, 3).set_flags == flags
+
+
+def test_another_launch_may_be_a_whole_line() -> None:
+    line = (
+        "python3 -m sglang.launch_server --model-path /m \\\n  --api-key $KEY --speculative-num-steps=5 > x.log 2>&1 &"
+    )
+    found = turns_of(line, 3)
+    assert found.line == (
+        *("python3", "-m", "sglang.launch_server", "--model-path", "/m"),
+        *("--speculative-num-steps", "5"),
+    )
+    assert not found.set_flags
+
+
+@pytest.mark.parametrize("text", ["", "--", "---x 1", "speculative-num-steps 5", "rm --force x", "A=1 vllm serve --x"])
+def test_what_is_no_launch_is_refused(text: str) -> None:
+    with pytest.raises(UsageError, match="against-launch"):
+        turns_of(text, 3)
+
+
 def test_a_run_knows_the_name_of_its_target(folder: Path) -> None:
     (folder / "specdoctor.toml").write_text('[targets.a]\ntransport = "ssh://nowhere"\n')
     assert settings_of(resolve("a", None), {}).named == "a"

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from specdoctor.core.launch import ORIGINAL, LaunchChange, apply_change, launch_flags
+from specdoctor.core.launch import ORIGINAL, LaunchChange, apply_change, difference_of_lines, launch_flags
+from specdoctor.core.secret_shapes import MASK
 
 BASE = (
     "python3",
@@ -80,3 +81,17 @@ def test_short_flags_are_flags_and_an_interpreters_module_is_none() -> None:
     assert launch_flags(("/b/llama-server", "-md", "/d", "--port", "1")) == {"-md": ("/d",), "--port": ("1",)}
     assert launch_flags(BASE) == launch_flags(("/v/python3.11", "-u", *BASE[1:]))
     assert "-m" not in launch_flags(BASE)
+
+
+def test_a_line_that_begins_with_a_flag_keeps_it() -> None:
+    assert launch_flags(("--a", "1", "--b=2", "--c")) == {"--a": ("1",), "--b": ("2",), "--c": ()}
+    assert launch_flags(("-md", "/d")) == {"-md": ("/d",)}
+
+
+def test_what_makes_one_line_the_other() -> None:
+    wanted = ("/v/python3", "-m", "sglang.launch_server", "--model-path", "/m", "--off", "--port", "1")
+    assert difference_of_lines(BASE, wanted) == ({"--off": ()}, ("--speculative-num-steps",))
+    assert difference_of_lines(BASE, BASE) is None
+    assert difference_of_lines(("vllm", "serve", "A", "--x"), ("vllm", "serve", "B", "--y")) is None
+    assert difference_of_lines(BASE, ("llama-server", "--y")) is None
+    assert difference_of_lines(("s", "--key", MASK, "--a"), ("s", "--key", "$KEY", "--a")) is None
