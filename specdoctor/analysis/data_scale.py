@@ -99,8 +99,9 @@ def budget(
     gain = max(wished - own.accept_length, 0.0)
     steepest = max(PER_DOUBLING[2], _slope(own, published)[1])
     fewest, most = own.samples * _two_to(gain / steepest), own.samples * _two_to(gain / PER_DOUBLING[0])
-    speed = positive("generation tok/s", generation_tok_s) / positive("tokens per sample", tokens_per_sample)
-    hours = tuple(None if n == math.inf else max(n - own.samples, 0.0) / speed / 3600.0 for n in (fewest, most))
+    speed, tokens = positive("generation tok/s", generation_tok_s), positive("tokens per sample", tokens_per_sample)
+    taken = [max(n - own.samples, 0.0) * tokens / speed / 3600.0 for n in (fewest, most)]
+    hours = [h if math.isfinite(h) else None for h in taken]
     cap = own.steps + 1
     capped = f"{own.steps} draft steps give at most {cap}: draft more steps first" if wished > cap else ""
     return Budget(

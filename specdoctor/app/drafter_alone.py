@@ -141,14 +141,19 @@ def judge_text(
 
     features: Floats | None = None
     if head is not None:
-        missing = [state for state in states if state not in text.states]
-        if missing:
-            raise UsageError(
-                f"{missing[0]} is not among the stored states ({', '.join(text.states)})",
-                next_step="export it too, or name other states with --feed",
-            )
+        stored_ones(text, states, "--feed")
         features = head.fusion.fused([text.states[state] for state in states])
     return judge(drafter, text, features, steps=steps, known=known)
+
+
+def stored_ones(text: Text, states: Sequence[str], option: str) -> None:
+    """Raises UsageError for a state that is not stored for this text."""
+    missing = [state for state in states if state not in text.states]
+    if missing:
+        raise UsageError(
+            f"{missing[0]} is not among the stored states ({', '.join(text.states)})",
+            next_step=f"export it too, or name other states with {option}",
+        )
 
 
 def _fed(feeding: Feeding, judged: Sequence[Judged], steps: int, ending: Ending) -> Fed:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from specdoctor.app.drafter_alone import EvalDocument, Feeding, Progress, as_trained, evaluate, searched
+from specdoctor.app.drafter_alone import EvalDocument, Feeding, Progress, as_trained, evaluate, searched, stored_ones
 from specdoctor.app.dump_reading import MOST_FILES, read_dumps
 from specdoctor.app.local_weights import read_local, weights_of
 from specdoctor.app.model_files import ModelFiles
@@ -67,13 +67,11 @@ def eval_drafter(asked: Asked, *, progress: Progress) -> EvalDocument:
     if head is not None and draft.has("embed_tokens.weight"):
         notes.append("the drafter's own embedding is used; SGLang puts the target's in its place")
     stored = tuple(dict.fromkeys(state for text in texts for state in text.states))
+    wanted = _to_search(asked, texts, stored, standalone=head is None) if asked.search else ()
     feedings = _feedings(asked, draft, target, record, head, stored) if head is not None else [_TOKENS_ONLY]
     fed = evaluate(drafter, texts, feedings, steps=asked.steps, ending=asked.ending, known=known, head=head)
     found = None
-    if asked.search:
-        if head is None:
-            raise UsageError("--search-wiring: a standalone model is fed tokens only", next_step="leave it out")
-        wanted = asked.to_try or stored
+    if asked.search and head is not None:
         found = searched(
             head, texts, wanted, steps=asked.steps, known=known, trained=asked.trained_accuracy, progress=progress
         )
@@ -111,6 +109,17 @@ def _within(asked: Asked, texts: Sequence[Text], vocabulary: int) -> None:
                     f"{vocabulary} rows: states of another target?",
                     next_step="export the states of the target that this drafter is for",
                 )
+
+
+def _to_search(asked: Asked, texts: Sequence[Text], stored: Sequence[str], *, standalone: bool) -> tuple[str, ...]:
+    """The states to choose from: those named, else those that every text has. Raises UsageError before any is fed."""
+    if standalone:
+        raise UsageError("--search-wiring: a standalone model is fed tokens only", next_step="leave it out")
+    if not asked.to_try:
+        return tuple(state for state in stored if all(state in text.states for text in texts))
+    for text in texts:
+        stored_ones(text, asked.to_try, "--states-to-try")
+    return tuple(dict.fromkeys(asked.to_try))
 
 
 _TOKENS_ONLY = Feeding(label="tokens only", states=())

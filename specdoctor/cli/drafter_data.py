@@ -112,7 +112,7 @@ class OwnCurve:
 
 def _own_curve(own: Drafter, points: Sequence[str], to: float | None, wished: float | None) -> OwnCurve:
     """The curve through the drafter and the points. Raises UsageError for figures that cannot be."""
-    from specdoctor.analysis.figure import FigureError
+    from specdoctor.analysis.figure import FigureError, accept_length
     from specdoctor.analysis.learning_curve import CurvePoint, learning_curve, on_curve, samples_for
     from specdoctor.analysis.refusal import Refusal
 
@@ -120,6 +120,8 @@ def _own_curve(own: Drafter, points: Sequence[str], to: float | None, wished: fl
         return OwnCurve(rows=[])
     at = [CurvePoint(samples=own.samples, accept_length=own.accept_length), *map(_point, points)]
     try:
+        for one in at:
+            accept_length(one.accept_length, steps=own.steps)
         curve = learning_curve(at)
         if isinstance(curve, Refusal):
             return OwnCurve(rows=[("curve", curve.reason)])

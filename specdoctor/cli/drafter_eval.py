@@ -155,6 +155,11 @@ def evaluate(
 
     training_text = (training, _text(training, LARGEST_BYTES)) if training is not None else None
     choice = chosen(engine, engine_version, runner)
+    if states_to_try and not search_wiring:
+        raise UsageError("--states-to-try: nothing is searched", next_step="add --search-wiring")
+    fed = tuple(states_of(words, "--feed") for words in feed or ())
+    stored_as = states_of(names, "--names") if names else ()
+    to_try = states_of(states_to_try, "--states-to-try", any_name=True) if states_to_try else ()
     reach = (targets, accept_new_host_key, ssh_config, ssh)
     with TemporaryDirectory(prefix="specdoctor-") as room, hosts_for(reach) as reachable:
         brought = Brought(reachable, Path(room), fetch)
@@ -164,9 +169,9 @@ def evaluate(
             states=brought.states(states),
             training=training_text,
             choice=choice,
-            feed=tuple(states_of(words, "--feed") for words in feed or ()),
-            names=states_of(names, "--names") if names else (),
-            to_try=states_of(states_to_try, "--states-to-try", any_name=True) if states_to_try else (),
+            feed=fed,
+            names=stored_as,
+            to_try=to_try,
             steps=draft_steps,
             ending=ending,
             answer_tokens=answer_tokens,

@@ -44,6 +44,8 @@ def test_more_data_by_two_readings_and_no_choice(specdoctor: Command) -> None:
         ("drafter", "gap", "--trained", ",", "--served-positions", ","),
         DATA,
         (*DATA, "--wished", "0.5"),
+        (*DATA, "--to", "500000", "--point", "1:1e300", "--point", "2:1.2"),
+        (*DATA, "--to", "500000", "--point", "9250:3.1"),
     ],
 )
 def test_wrong_figures_are_one_message(specdoctor: Command, words: tuple[str, ...]) -> None:
@@ -92,3 +94,5 @@ def test_the_learning_curve_of_the_own_recipe_goes_first(specdoctor: Command) ->
 def test_a_budget_beyond_reach_is_said_in_words(specdoctor: Command) -> None:
     text = " ".join(specdoctor(*DATA, "--wished", "2.6").stdout.split())
     assert "158,260 to more than a billion samples" in text
+    endless = specdoctor(*DATA, "--wished", "2.9", "--tokens-per-sample", "1e308", "--generation-tok-s", "1e-300")
+    assert (endless.exit_code, "no end of" in " ".join(endless.stdout.split())) == (0, True)

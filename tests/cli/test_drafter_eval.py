@@ -142,6 +142,16 @@ def test_the_record_and_the_engine_name_the_states(specdoctor: Command, tmp_path
             ("--feed", "out(1),out(2),out(5)", "--search-wiring", "--states-to-try", "out(1),out(2)"),
             "the drafter takes 3",
         ),
+        (
+            ("--feed", "out(1),out(2),out(5)", "--search-wiring", "--states-to-try", "out(0),out(2),out(5)"),
+            "out(0) is not among the stored states",
+        ),
+        (
+            ("--feed", "out(1),out(2),out(5)", "--search-wiring", "--states-to-try", "nonsense,x,y"),
+            "nonsense is not among the stored states",
+        ),
+        (("--feed", "out(1),out(2),out(5)", "--states-to-try", "out(1),out(2),out(5)"), "nothing is searched"),
+        (("--feed", ""), "takes 3 states"),
     ],
 )
 def test_what_cannot_be_tested_is_said(
