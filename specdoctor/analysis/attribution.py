@@ -21,13 +21,14 @@ DETAILED = ("model.config", "draft.config", "draft.tensors")
 """Files whose entries are facts too; of older measurements only the digest is known."""
 MOST_NAMED = 6
 """Names in a sentence."""
+NOT_JUDGED = "one figure each, no interval"
 UNIFORM_WITHIN = 0.10
 """Cycle and baseline step count as slowed alike when their factors differ by less than this (heuristic)."""
 WIDEST_FOR_NONE = 0.20
 """A ratio whose interval holds 1 and is wider than this says "inconclusive", not "no difference" (heuristic)."""
 
 PartName = Literal["throughput", "accept length", "cycle", "baseline step"]
-Change = Literal["higher", "lower", "no clear change"]
+Change = Literal["higher", "lower", "no clear change", "not judged"]
 Kind = Literal["workload", "state", "software", "settings", "marker"]
 Shape = Literal["uniform", "cycle more", "no clear change", "unknown"]
 Outcome = Literal["no difference", "attributable", "not attributable", "unexplained", "inconclusive"]
@@ -37,9 +38,11 @@ class Arm(Frozen):
     """One measurement with the state it was taken in. `baseline` is the throughput without speculation, same state.
 
     `fingerprint` names facts of host, GPUs, software, settings and workload; it is empty for figures from memory.
+    `one_run`: its figures are of one run of another tool, which gives no interval with them.
     """
 
     label: str
+    one_run: bool = False
     throughput: Estimate | None = None
     accept_length: Estimate | None = None
     step: Estimate | None = None
@@ -48,13 +51,21 @@ class Arm(Frozen):
 
 
 class Part(Frozen):
-    """One figure of both arms: `ratio` is second over first, with an interval that holds the spread between starts."""
+    """One figure of both arms: `ratio` is second over first, with an interval that holds the spread between starts.
+
+    Where a side gives one figure without an interval, the part is not judged, and the ratio has none either.
+    """
 
     name: PartName
     first: Estimate
     second: Estimate
     ratio: Estimate
     change: Change
+
+    @property
+    def changed(self) -> bool:
+        """Whether it is clearly higher or lower."""
+        return self.change in ("higher", "lower")
 
 
 class Suspect(Frozen):
@@ -175,9 +186,23 @@ def _parts(first: Arm, second: Arm, spread: float) -> tuple[Part, ...]:
     for name, before, after, between_starts in pairs:
         if before is None or after is None or before.value <= 0.0:
             continue
-        change = _widened(ratio(after, before, unit="ratio", estimator=f"{name}, second over first"), between_starts)
+        plain = ratio(after, before, unit="ratio", estimator=f"{name}, second over first")
+        flat = any(_flat(side) for side in (before, after))
+        if flat and (between_starts <= 0.0 or first.one_run or second.one_run):
+            found.append(Part(name=name, first=before, second=after, ratio=_alone(plain), change="not judged"))
+            continue
+        change = _widened(plain, between_starts)
         found.append(Part(name=name, first=before, second=after, ratio=change, change=_change(change)))
     return tuple(found)
+
+
+def _flat(figure: Estimate) -> bool:
+    """Whether a measured figure has no interval; without speculation a cycle has exactly one token."""
+    return figure.width == 0.0 and not (figure.unit == "tokens/cycle" and figure.value == 1.0)
+
+
+def _alone(found: Estimate) -> Estimate:
+    return between(found.value, found.value, found.value, found.unit, estimator=found.estimator, n=found.n)
 
 
 def _step_of(baseline: Estimate | None) -> Estimate | None:
@@ -214,7 +239,7 @@ def _shape(parts: tuple[Part, ...]) -> Shape:
     Where neither has changed clearly, factors near one would name a shape of noise.
     """
     cycle, step = _part(parts, "cycle"), _part(parts, "baseline step")
-    if cycle is None or step is None:
+    if cycle is None or step is None or "not judged" in (cycle.change, step.change):
         return "unknown"
     if cycle.change == step.change == "no clear change":
         return "no clear change"
@@ -254,7 +279,7 @@ def _compared(first: Mapping[str, str], second: Mapping[str, str]) -> list[str]:
 def _fit(family: _Family, parts: tuple[Part, ...], shape: Shape) -> float:
     """How well a family explains what changed: 3 every part, 2 most of it, 1 possibly, 0 not at all."""
     length = _part(parts, "accept length")
-    moved = length is not None and length.change != "no clear change"
+    moved = length is not None and length.changed
     if family.explains == "accept length":
         return 3.0 if moved else 0.5
     if moved and family.explains in ("all alike", "cycle more", "nothing by itself"):
@@ -275,10 +300,15 @@ def _outcome(first: Arm, second: Arm, parts: tuple[Part, ...], suspects: tuple[S
     workload = [s.key.partition(".")[2] for s in suspects if s.kind == "workload"]
     if workload:
         return "not attributable", f"the requests differ ({', '.join(workload)}): measure both with the same"
-    clear = [part for part in parts if part.change != "no clear change"]
+    clear = [part for part in parts if part.changed]
+    open_ = [part.name for part in parts if part.change == "not judged"]
+    if len(open_) == len(parts):
+        return "inconclusive", f"{NOT_JUDGED}: not judged ({', '.join(open_)})"
+    left = f"; {NOT_JUDGED}: not judged ({', '.join(open_)})" if open_ else ""
     if not clear:
-        return _unclear(parts)
-    changed = ", ".join(f"{part.name} {part.change}" for part in clear)
+        outcome, reason = _unclear(tuple(part for part in parts if part.change != "not judged"))
+        return outcome, reason + left
+    changed = ", ".join(f"{part.name} {part.change}" for part in clear) + left
     state = [s.key for s in suspects if s.kind in ("state", "marker") and s.key != "server.started"]
     if state:
         return "not attributable", f"{changed}; the system state changed ({_listed(state)})"

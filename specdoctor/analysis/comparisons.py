@@ -119,8 +119,10 @@ def _arm(m: Measurement) -> Arm:
 
 def _outcome(part: Part, at_stake: float | None) -> Outcome:
     """Equivalence by the whole interval within the margin: what is at stake, either way."""
-    if part.change != "no clear change":
+    if part.changed:
         return "better" if part.change == "higher" else "worse"
+    if part.change == "not judged":
+        return "inconclusive"
     margin = abs(at_stake) if at_stake is not None else MARGIN
     return "no difference" if 1.0 - margin < part.ratio.low and part.ratio.high < 1.0 + margin else "inconclusive"
 

@@ -27,7 +27,7 @@ class FigureDivergence(Frozen):
 
     @property
     def differs(self) -> bool:
-        return self.part.change != "no clear change"
+        return self.part.changed
 
 
 class FindingDivergence(Frozen):

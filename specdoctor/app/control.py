@@ -70,7 +70,7 @@ def compared(ledger: Ledger, after: Measurement) -> ev.ControlCompared | None:
         return _unsaid(before, after, "it gave no figure")
     # With many clients the client's own load shifts when chunks arrive, so a cycle is judged with one client only.
     judged = [p for p in found.parts if p.name != "cycle" or after.concurrency == 1]
-    changed = [p for p in judged if p.change != "no clear change"]
+    changed = [p for p in judged if p.changed]
     words = _words(part, changed, found)
     if changed and _at_another_speed(ledger, after):
         words = _other_speed_words(part)

@@ -22,8 +22,8 @@ BENCH_SCHEMA = "specdoctor.bench/1"
 def arm_of_file(text: str, name: str) -> Arm:
     """The last result of `sglang.bench_serving` (JSON lines) or `vllm bench serve` (JSON), or of `specdoctor bench`.
 
-    One run of such a tool has no spread of its own: intervals have width 0, and the estimator says what a figure is.
-    Raises UsageError for a file of another kind.
+    One run of such a tool has no spread of its own: intervals have width 0, nothing is judged by them, and the
+    estimator says what a figure is. Raises UsageError for a file of another kind.
     """
     document = _last(text)
     if document is not None and document.get("schema") == BENCH_SCHEMA:
@@ -53,7 +53,7 @@ def _own(document: Mapping[str, Any], name: str) -> Arm:
             }.items()
             if value is not None
         }
-        return Arm(label=name, fingerprint=dict(block["fingerprint"]), **found)
+        return Arm(label=name, fingerprint=dict(block["fingerprint"])).model_copy(update=found)
     except (KeyError, IndexError, TypeError, ValidationError) as failure:
         raise UsageError(
             f"{name}: not a whole {BENCH_SCHEMA} document ({type(failure).__name__}: {failure})".split("\n")[0],
@@ -119,12 +119,9 @@ def _sglang(document: Mapping[str, Any], name: str) -> Arm:
         "concurrency": str(document.get("max_concurrency") or "unlimited"),
         "request_rate": str(document.get("request_rate")),
     }
-    return Arm(
-        label=name,
-        accept_length=length,
-        **_figures(document, tool, length),
-        fingerprint={**_of(workload), **_server_info(document.get("server_info"))},
-    )
+    known = {**_of(workload), **_server_info(document.get("server_info"))}
+    arm = Arm(label=name, one_run=True, accept_length=length, fingerprint=known)
+    return arm.model_copy(update=_figures(document, tool, length))
 
 
 def _ranks(info: Any) -> int:
@@ -158,7 +155,8 @@ def _vllm(document: Mapping[str, Any], name: str) -> Arm:
         "request_rate": str(document.get("request_rate")),
         "requests": str(document.get("num_prompts")),
     }
-    return Arm(label=name, accept_length=length, **_figures(document, tool, length), fingerprint=_of(workload))
+    arm = Arm(label=name, one_run=True, accept_length=length, fingerprint=_of(workload))
+    return arm.model_copy(update=_figures(document, tool, length))
 
 
 def _of(workload: Mapping[str, str]) -> dict[str, str]:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from itertools import groupby
 from typing import Any
 
-from specdoctor.analysis.attribution import Arm, Attribution, Part, Suspect
+from specdoctor.analysis.attribution import NOT_JUDGED, Arm, Attribution, Part, Suspect
 from specdoctor.core.estimate import Estimate
 from specdoctor.render.figures import amount
 from specdoctor.render.layout import clip, columns, labelled, wrap
@@ -28,6 +28,11 @@ _WHOLE_FILES = {
     "model.config": "target's config.json (digest; its entries are not on record)",
     "draft.config": "drafter's config.json (digest; its entries are not on record)",
 }
+_NO_INTERVAL = {"low": None, "high": None}
+_MEASURE_WITH_INTERVAL = (
+    "measure each side with an interval: specdoctor bench TARGET --allow load --blocks 4 --json > FILE, then compare "
+    "the two files"
+)
 _MOST_SUSPECTS = 20
 _MOST_OF_A_FILE = 6
 _LONGEST = 160
@@ -57,8 +62,9 @@ def _part(part: Part) -> dict[str, Any]:
         "name": part.name,
         "first": _estimate(part.first),
         "second": _estimate(part.second),
-        "ratio": _estimate(part.ratio),
+        "ratio": _estimate(part.ratio) | (_NO_INTERVAL if part.change == "not judged" else {}),
         "change": part.change,
+        "why": NOT_JUDGED if part.change == "not judged" else None,
     }
 
 
@@ -84,7 +90,11 @@ def comparison_text(first: Arm, second: Arm, found: Attribution, *, width: int) 
         lines += labelled(label, text, label_width=_LABEL_WIDTH, width=width)
     if found.parts:
         rows = [(p.name, _short(p.first), _short(p.second), f"{p.ratio}: {p.change}") for p in found.parts]
-        lines += ["", columns(("part", "first", "second", "second / first (95 %)"), rows, width=width)]
+        some = any(p.change != "not judged" for p in found.parts)
+        lines += [
+            "",
+            columns(("part", "first", "second", f"second / first{' (95 %)' if some else ''}"), rows, width=width),
+        ]
     if found.suspects:
         lines += ["", *labelled("shape", _SHAPES[found.shape], label_width=_LABEL_WIDTH, width=width), ""]
         told = _not_one_file_alone(found.suspects)[:_MOST_SUSPECTS]
@@ -143,6 +153,8 @@ def _next(found: Attribution) -> str:
     if found.outcome == "attributable" and top is not None:
         what = "the launch arguments" if top.key == "args.launch" else top.key
         return f"change back {what} alone and measure again"
+    if any(part.change == "not judged" for part in found.parts) and not any(part.changed for part in found.parts):
+        return _MEASURE_WITH_INTERVAL
     if found.outcome == "inconclusive":
         return "measure each side on more starts, with the same prompts"
     if found.outcome == "unexplained":

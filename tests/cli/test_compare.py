@@ -129,6 +129,24 @@ def test_results_of_known_tools(specdoctor: Command, folder: Path) -> None:
     assert found["verdict"] == "not attributable"
 
 
+def test_one_figure_without_an_interval_is_not_judged(specdoctor: Command, folder: Path) -> None:
+    (folder / "a.jsonl").write_text(json.dumps({**SGLANG, "accept_length": 2.31}) + "\n")
+    (folder / "b.jsonl").write_text(json.dumps({**SGLANG, "accept_length": 2.29, "mean_tpot_ms": 9.0}) + "\n")
+    shown = specdoctor("compare", "a.jsonl", "b.jsonl")
+    assert shown.exit_code == 3
+    words = " ".join(shown.stdout.split())
+    assert "one figure each, no interval: not judged (throughput, accept length, cycle)" in words
+    assert "lower" not in words
+    assert "higher" not in words
+    assert "95 %" not in words
+    assert "--blocks 4 --json" in words
+    found = json.loads(specdoctor("compare", "a.jsonl", "b.jsonl", "--json").stdout)
+    assert found["verdict"] == "inconclusive"
+    assert {part["change"] for part in found["parts"]} == {"not judged"}
+    assert {part["why"] for part in found["parts"]} == {"one figure each, no interval"}
+    assert {part["ratio"]["low"] for part in found["parts"]} == {None}
+
+
 def test_doubts_about_an_imported_result_are_named(specdoctor: Command, folder: Path) -> None:
     row = {**SGLANG, "dataset_name": "random-ids", "disable_ignore_eos": False}
     row["server_info"] = {"version": "0.5.17", "dp_size": 4}
