@@ -30,6 +30,7 @@ from specdoctor.core.ports import Briefing, Conclusion
 from specdoctor.core.server import SpecSetting
 from specdoctor.planners.expectations import exit_code, outcomes
 from specdoctor.planners.experiments import OFF, other_install_change, remedy_change
+from specdoctor.planners.fixed_cost import fixed_cost
 from specdoctor.planners.hypotheses import excluded, explained_by_reading, findings
 from specdoctor.planners.playbook_keys import hypothesis_key
 from specdoctor.planners.playbook_schema import (
@@ -44,6 +45,7 @@ from specdoctor.planners.playbook_schema import (
     Step,
     WatchStep,
 )
+from specdoctor.planners.rival_tests import measured_claims
 from specdoctor.planners.rules import blocked
 from specdoctor.planners.trained_limits import trained_limits
 
@@ -98,7 +100,14 @@ class PlaybookPlanner:
         """Faults that the checks found, and claims of later steps whose threshold is known by now."""
         ledger = briefing.ledger
         told = read_symptom(ledger.settings.symptom)
-        known = (*findings(ledger), *excluded(ledger, told), *explained_by_reading(ledger), *trained_limits(ledger))
+        known = (
+            *findings(ledger),
+            *excluded(ledger, told),
+            *explained_by_reading(ledger),
+            *trained_limits(ledger),
+            *fixed_cost(ledger),
+            *measured_claims(briefing, told),
+        )
         moves = [m for m in known if ledger.by_key(m.key) is None]
         for step in self.playbook.steps:
             if isinstance(step, RelaunchStep) and ledger.by_key(hypothesis_key(step)) is None:
@@ -221,7 +230,8 @@ def change_of(step: RelaunchStep, briefing: Briefing) -> LaunchChange | None:
     if scene is None or engine is None:
         return None
     if change.undo is not None:
-        remedies = [o.remedy for o in briefing.ledger.observed(change.undo) if o.stance == "supports" and o.remedy]
+        seen = [o for o in briefing.ledger.observed(change.undo) if o.remedy]
+        remedies = [o.remedy for stance in ("supports", "suggests") for o in seen if o.stance == stance and o.remedy]
         found = remedy_change(briefing, remedies[0]) if remedies else None
         return found.model_copy(update={"label": step.relaunch}) if found is not None else None
     if change.other_install:

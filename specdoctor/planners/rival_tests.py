@@ -8,18 +8,24 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from specdoctor.analysis.symptom import Symptom
 from specdoctor.core.hypothesis import Observation, Prediction
+from specdoctor.core.launch import ORIGINAL
 from specdoctor.core.ledger import Ledger
 from specdoctor.core.model import Status
 from specdoctor.core.moves import Bench, Move, OpenHypothesis
 from specdoctor.core.ports import Briefing
 from specdoctor.planners.choosing import entropy, priors
 from specdoctor.planners.experiments import baseline_change, remedy_change
+from specdoctor.planners.hypotheses import explaining
 from specdoctor.planners.launch_tests import launch_and_bench
 from specdoctor.planners.state import benched, explained, slower_confirmed
 
 SHARE = 0.5
 """What accounts for at least this share of the excess of a cycle over a baseline step explains it (heuristic)."""
+
+PART = 1.05
+"""What is faster by more than the spread between two starts was a part of the loss (heuristic)."""
 
 
 def rival_tests(briefing: Briefing) -> Sequence[Move]:
@@ -28,6 +34,57 @@ def rival_tests(briefing: Briefing) -> Sequence[Move]:
     if briefing.scene is None or not slower_confirmed(ledger) or explained(ledger):
         return []
     return _expert_traffic(briefing) or _batch(briefing) or _remedied(briefing)
+
+
+def measured_claims(briefing: Briefing, symptom: Symptom) -> list[OpenHypothesis]:
+    """Explanations whose test is among what this run has measured already, whoever chose its launches: no move more.
+
+    A proved fault whose undoing was measured; once a loss is confirmed, rivals, and what is a part of the loss.
+    """
+    ledger = briefing.ledger
+    if briefing.scene is None:
+        return []
+    claims = [claim for claim in explaining(briefing, symptom) if _test(claim)[1] != ORIGINAL.key]
+    if slower_confirmed(ledger) and not explained(ledger):
+        moves = (*_expert_traffic(briefing), *_batch(briefing))
+        claims += [*(m for m in moves if isinstance(m, OpenHypothesis)), *rival_claims(briefing), *_parts(ledger)]
+    told = {
+        (h.cause, h.prediction.under)
+        for h in ledger.hypotheses.values()
+        if h.prediction is not None and h.answers == "explains" and h.prediction.metric != "reading"
+    }
+    fresh = [claim for claim in claims if claim.answers != "explains" or _test(claim) not in told]
+    return [claim for claim in fresh if ledger.by_key(claim.key) is None and _is_measured(ledger, claim.prediction)]
+
+
+def _test(claim: OpenHypothesis) -> tuple[str | None, str]:
+    return claim.cause, claim.prediction.under if claim.prediction is not None else ""
+
+
+def _parts(ledger: Ledger) -> list[OpenHypothesis]:
+    """What does not explain the whole loss, and without which the server is faster than as found: a part of it."""
+    concurrency = ledger.settings.concurrency
+    found, out = ledger.measured("original", concurrency=concurrency), []
+    for h in ledger.hypotheses.values():
+        p, seen = h.prediction, _suggested(ledger, h.cause) if h.cause is not None else None
+        if h.answers != "explains" or h.status is not Status.FALSIFIED or p is None or seen is None:
+            continue
+        without = ledger.measured(p.under, concurrency=concurrency)
+        if found is None or found.throughput is None or without is None or without.throughput is None:
+            continue
+        if p.metric != "throughput_tok_s" or without.throughput.low <= PART * found.throughput.high:
+            continue
+        claim = seen.model_copy(update={"claim": f"{seen.claim}; with {p.under_label} it is faster, and loses still"})
+        value, source = found.throughput.value, f"as found, {found.evidence}"
+        less = p.model_copy(update={"op": ">", "value": value, "value_from": source})
+        out.append(_opened(f"{seen.rival_key}:part", claim, less).model_copy(update={"answers": "exists"}))
+    return out
+
+
+def _is_measured(ledger: Ledger, prediction: Prediction | None) -> bool:
+    if prediction is None or prediction.metric == "reading":
+        return False
+    return ledger.measured(prediction.under, concurrency=prediction.concurrency) is not None
 
 
 def _suggested(ledger: Ledger, cause: str) -> Observation | None:
@@ -73,7 +130,8 @@ def _batch(briefing: Briefing) -> list[Move]:
     The server as found was measured with one client before its first stop.
     """
     ledger = briefing.ledger
-    seen, change, running = _suggested(ledger, "LOAD-1"), baseline_change(briefing), ledger.current_launch
+    seen = _suggested(ledger, "LOAD-1") or _batch_of_chains(ledger)
+    change, running = baseline_change(briefing), ledger.current_launch
     if seen is None or change is None or running is None or ledger.settings.concurrency < 2:
         return []
     key, alone = f"rival:LOAD-1:{seen.check}", ledger.baseline(1)
@@ -94,6 +152,16 @@ def _batch(briefing: Briefing) -> list[Move]:
     )
     claim = f"speculation gains for one client and loses for {ledger.settings.concurrency}: {seen.claim}"
     return [_opened(key, seen.model_copy(update={"claim": claim}), prediction)]
+
+
+def _batch_of_chains(ledger: Ledger) -> Observation | None:
+    """A tree that loses in a batch where its chain loses too: not its width alone, so it may be the batch."""
+    tree = _suggested(ledger, "LOAD-2")
+    tried = [h for h in ledger.hypotheses.values() if h.cause == "LOAD-2" and h.answers == "explains"]
+    if tree is None or not any(h.status is Status.FALSIFIED for h in tried):
+        return None
+    claim = f"{tree.claim}, and a chain loses for them too"
+    return tree.model_copy(update={"cause": "LOAD-1", "claim": claim, "remedy": None})
 
 
 def _remedied(briefing: Briefing) -> list[Move]:

@@ -12,7 +12,7 @@ from specdoctor.analysis.launches import measured_launches
 from specdoctor.app.investigation import investigate, resume, start
 from specdoctor.app.run import Run
 from specdoctor.assembly.planning import playbook_at
-from specdoctor.core.model import Risk, Status
+from specdoctor.core.model import Risk, Role, Status
 from specdoctor.core.moves import Move
 from specdoctor.core.ports import Briefing
 from specdoctor.core.run_settings import RunSettings
@@ -125,7 +125,36 @@ def test_a_playbook_holds_on_the_world_that_it_is_written_for(name: str, world: 
     run, found = replayed(name, world)
     assert exit_code(found) == 0, found
     assert run.ledger.restored is True
-    assert run.ledger.restarts == run.ledger.settings.max_restarts
+    assert run.ledger.restarts == run.ledger.settings.max_restarts - (name == "concurrency-crossover")
+    if name == "concurrency-crossover":
+        assert explaining(run) == {"LOAD-1"}
+
+
+def explaining(run: Run) -> set[str]:
+    assert run.ledger.verdict is not None
+    return {c.cause for c in run.ledger.verdict.causes if c.status == "supported" and c.role is Role.EXPLAINS}
+
+
+@pytest.mark.slow
+def test_a_tree_whose_chain_loses_in_the_batch_too_is_a_part_of_the_loss() -> None:
+    run, found = replayed("concurrency-crossover", "tree-too-wide")
+    assert exit_code(found) == 0, found
+    assert explaining(run) == {"LOAD-1"}
+    assert run.ledger.verdict is not None
+    assert {c.cause: c.role for c in run.ledger.verdict.causes}["LOAD-2"] is Role.CONTRIBUTES
+    assert [r.change.label for r in run.ledger.relaunches] == ["without speculation", "a chain"]
+
+
+@pytest.mark.slow
+def test_a_fault_whose_undoing_is_among_the_steps_is_in_the_verdict() -> None:
+    run, _ = replayed("draft-length-sweep", "override-is-the-cause")
+    assert explaining(run) == {"CFG-3"}
+
+
+@pytest.mark.slow
+def test_what_no_step_has_tested_is_not_opened() -> None:
+    run, _ = replayed("phantom-regression", "phantom-regression")
+    assert not any(h.key.startswith("rival:") for h in run.ledger.hypotheses.values())
 
 
 def test_without_a_second_installation_nothing_is_launched_for_it() -> None:
