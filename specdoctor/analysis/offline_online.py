@@ -15,6 +15,8 @@ from specdoctor.core.model import Frozen
 
 MATERIAL = 0.05
 """A difference in conditional acceptance below this is within what prompts and rounding do."""
+NOISE_TOKENS = 0.05
+"""So much may one accept length be below another of fewer steps, on the same prompts."""
 
 
 class SameQuantity(Frozen):
@@ -67,7 +69,7 @@ def served_rates(runs: Sequence[Served]) -> tuple[float, ...]:
     accounts for its accept length. Long chains restart in hard stretches, so later rates are lower bounds.
     Raises FigureError for impossible figures.
     """
-    ordered = sorted(runs, key=lambda run: run.steps)
+    ordered = _averaged(runs)
     if not ordered or ordered[0].steps == 0:
         raise FigureError("no served accept length with draft steps was given", next_step="give STEPS:ACCEPT_LENGTH")
     rates: list[float] = []
@@ -75,6 +77,44 @@ def served_rates(runs: Sequence[Served]) -> tuple[float, ...]:
         accept_length(run.accept_length, steps=draft_steps(run.steps))
         rates += [_rate_behind(rates, run)] * (run.steps - len(rates))
     return tuple(rates)
+
+
+def _averaged(runs: Sequence[Served]) -> list[Served]:
+    """By steps, the fewest first; several of equal steps are one, their mean."""
+    lengths: dict[int, list[float]] = {}
+    for run in runs:
+        lengths.setdefault(run.steps, []).append(accept_length(run.accept_length, steps=draft_steps(run.steps)))
+    return [Served(steps=k, accept_length=sum(found) / len(found)) for k, found in sorted(lengths.items())]
+
+
+def contradictions(runs: Sequence[Served]) -> tuple[str, ...]:
+    """What cannot be true of one drafter on the same prompts: an accept length that falls with the steps, or two."""
+    ordered = sorted(runs, key=lambda run: (run.steps, -run.accept_length))
+    out = []
+    for i, longer in enumerate(ordered):
+        most = max(ordered[:i], key=lambda run: run.accept_length, default=None)
+        if most is None or most.accept_length - longer.accept_length <= NOISE_TOKENS:
+            continue
+        pair = f"{most.accept_length:g} at {_steps(most.steps)} and {longer.accept_length:g} at {_steps(longer.steps)}"
+        out.append(
+            f"{pair} contradict each other: on the same prompts the accept length does not fall with the steps; other "
+            "prompts, another load or a fault beyond the first drafts: measure both again on the same prompts"
+        )
+    return tuple(out)
+
+
+def _steps(count: int) -> str:
+    return f"{count} step" if count == 1 else f"{count} steps"
+
+
+def _assumed(runs: Sequence[Served]) -> str:
+    """At which positions equal rates are assumed, empty where each position has a figure of its own."""
+    before, places = 0, []
+    for run in _averaged(runs):
+        if run.steps - before > 1:
+            places.append(f"{before + 1} to {run.steps}")
+        before = run.steps
+    return f"equal rates are assumed at positions {', '.join(places)}: no figure tells them apart" if places else ""
 
 
 def _rate_behind(known: Sequence[float], run: Served) -> float:
@@ -112,16 +152,23 @@ class Suspect(Frozen):
 class OfflineOnline(Frozen):
     """The like-for-like comparison at one number of steps.
 
-    `first_gap` is the accept length lost because the first draft is accepted less, `later_gap` the rest.
+    `first_gap` is the accept length lost because the first draft is accepted less, `later_gap` the rest, both None
+    (`departs_at` too) where no figure tells the first draft from the later ones. `assumed`: at which positions equal
+    rates are, `contradictions` which served figures cannot both be true, `trained_one_step` is the accept length that
+    training promises at one step.
     """
 
     trained: SameQuantity
+    trained_one_step: float
     served: SameQuantity
     positions: tuple[Position, ...]
     departs_at: int | None
-    first_gap: float
-    later_gap: float
+    total_gap: float
+    first_gap: float | None
+    later_gap: float | None
     suspects: tuple[Suspect, ...]
+    assumed: str = ""
+    contradictions: tuple[str, ...] = ()
 
 
 def offline_online(trained: Sequence[float], runs: Sequence[Served]) -> OfflineOnline:
@@ -129,11 +176,14 @@ def offline_online(trained: Sequence[float], runs: Sequence[Served]) -> OfflineO
 
     Raises FigureError for impossible figures.
     """
-    return compared(trained, served_rates(runs))
+    return compared(trained, served_rates(runs), runs=runs)
 
 
-def compared(trained: Sequence[float], rates: Sequence[float]) -> OfflineOnline:
-    """The same with the served conditional acceptance by position as given. Raises FigureError as above."""
+def compared(trained: Sequence[float], rates: Sequence[float], *, runs: Sequence[Served] = ()) -> OfflineOnline:
+    """The same with the served conditional acceptance by position as given, or as `runs` gave it.
+
+    Raises FigureError as above.
+    """
     for position, rate in enumerate(trained, start=1):
         fraction(f"training accuracy of step {position}", rate)
     served = chain_from_conditional(rates)
@@ -142,14 +192,19 @@ def compared(trained: Sequence[float], rates: Sequence[float]) -> OfflineOnline:
     positions = tuple(Position(position=i, trained=a, served=b) for i, (a, b) in enumerate(pairs, start=1))
     departs = next((p.position for p in positions if p.gap > MATERIAL), None)
     mixed = chain_from_conditional([served.conditional[0], *wanted.conditional[1:]])
+    split = not runs or min(run.steps for run in runs) == 1
     return OfflineOnline(
         trained=quantities(wanted),
+        trained_one_step=1.0 + wanted.conditional[0],
         served=quantities(served),
         positions=positions,
-        departs_at=departs,
-        first_gap=wanted.accept_length - mixed.accept_length,
-        later_gap=mixed.accept_length - served.accept_length,
-        suspects=_suspects(departs, positions),
+        departs_at=departs if split else None,
+        total_gap=wanted.accept_length - served.accept_length,
+        first_gap=wanted.accept_length - mixed.accept_length if split else None,
+        later_gap=mixed.accept_length - served.accept_length if split else None,
+        suspects=_suspects(departs, positions) if split else _unsplit(departs),
+        assumed=_assumed(runs),
+        contradictions=contradictions(runs),
     )
 
 
@@ -163,11 +218,13 @@ _PROMPTS = Suspect(
     why="training accuracy is of training texts; other templates or modes lower every position",
     test="serve the training prompts themselves: if the gap stays, it is not the prompts",
 )
-_RECURSION = Suspect(
-    cause="TRAIN-3",
-    why="the first draft is as in training and those that feed on the drafter's own output are not",
-    test="run the drafter alone on stored states (specdoctor drafter eval): forced by the text, and on its own drafts",
-)
+
+
+def _recursion(why: str) -> Suspect:
+    test = "run the drafter alone on stored states (specdoctor drafter eval): forced by the text, and on its own drafts"
+    return Suspect(cause="TRAIN-3", why=why, test=test)
+
+
 _MAPS = Suspect(
     cause="WIRE-3",
     why="a token map that is wrong in part lowers every position alike",
@@ -179,8 +236,28 @@ def _suspects(departs: int | None, positions: Sequence[Position]) -> tuple[Suspe
     """Which causes depart there, the cheapest test first; none where nothing departs."""
     if departs is None:
         return ()
+    first, later = positions[0], [p.gap for p in positions[1:]]
     if departs > 1:
-        return (_RECURSION, _PROMPTS)
-    later = [p.gap for p in positions[1:]]
-    alike = later and abs(sum(later) / len(later) - positions[0].gap) <= MATERIAL
-    return (_WIRING, _MAPS, _PROMPTS) if alike else (_WIRING, _PROMPTS, _RECURSION)
+        why = "the first draft is as in training and those that feed on the drafter's own output are not"
+        return (_recursion(why), _PROMPTS)
+    mean = sum(later) / len(later) if later else 0.0
+    if later and abs(mean - first.gap) <= MATERIAL:
+        return (_WIRING, _MAPS, _PROMPTS)
+    if mean < first.gap:
+        return (_WIRING, _PROMPTS)
+    why = (
+        f"drafts that feed on the drafter's own output lose more ({mean:.3f}) than the first; that the first falls too "
+        f"({first.trained:.3f} -> {first.served:.3f}) it does not explain"
+    )
+    return (_WIRING, _PROMPTS, _recursion(why))
+
+
+def _unsplit(departs: int | None) -> tuple[Suspect, ...]:
+    """All that lower an accept length, where no figure tells the first draft from the later ones."""
+    if departs is None:
+        return ()
+    why = (
+        "drafts that feed on the drafter's own output may be accepted less than in training; whether the first is "
+        "as in training is not known"
+    )
+    return (_WIRING, _PROMPTS, _recursion(why))

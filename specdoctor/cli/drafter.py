@@ -104,7 +104,8 @@ def gap(
         )
     try:
         rates, of_training = _trained(trained, training_log)
-        found = compared(rates, _served_rates(served or [], served_positions, positions_are, without_bonus))
+        runs = [_served(text, bonus=1.0 if without_bonus else 0.0) for text in served or ()]
+        found = compared(rates, _served_rates(runs, served_positions, positions_are), runs=runs)
     except FigureError as failure:
         raise UsageError(failure.message, tried=failure.tried, next_step=failure.next_step) from failure
     if json:
@@ -131,13 +132,13 @@ def _trained(typed: str | None, log: Path | None) -> tuple[Sequence[float], str]
     return found.rates, f"{found.kind} of {data_of}, mean of the last {found.values} values: {found.caveat}"
 
 
-def _served_rates(runs: Sequence[str], positions: str | None, kind: str, without_bonus: bool) -> Sequence[float]:
+def _served_rates(runs: Sequence[Served], positions: str | None, kind: str) -> Sequence[float]:
     """Conditional acceptance by position, whatever way it was reported."""
     from specdoctor.analysis.acceptance import chain_from_conditional, chain_from_marginal
     from specdoctor.analysis.offline_online import served_rates
 
     if positions is None:
-        return served_rates([_served(text, bonus=1.0 if without_bonus else 0.0) for text in runs])
+        return served_rates(runs)
     rates = _rates("--served-positions", positions)
     return (chain_from_conditional(rates) if kind == "conditional" else chain_from_marginal(rates)).conditional
 
@@ -168,30 +169,37 @@ def _gap_text(found: OfflineOnline, of_training: str) -> str:
 
     head = [
         ("trained", _quantity(found.trained)),
+        *([("", f"at 1 step: {found.trained_one_step:.3f}")] if found.trained.steps > 1 else []),
         ("", of_training),
         ("served", _quantity(found.served)),
         ("mind", _unlike(found)),
+        *([("assumed", found.assumed)] if found.assumed else []),
+        *(("doubt", text) for text in found.contradictions),
     ]
     lines = [labels(head, label_width=LABEL, width=width())]
-    first = found.positions[:4]
-    rows = [(str(p.position), f"{p.trained:.3f}", f"{p.served:.3f}", f"{p.gap:+.3f}") for p in first]
-    lines += ["", columns(("position", "trained", "served", "gap"), rows, width=width())]
-    if len(found.positions) > len(first):
-        lines.append("later ones as the last")
-    if found.departs_at is None:
-        return "\n".join(
-            [
-                *lines,
-                "",
-                labels([("gap", "none beyond what prompts and rounding do")], label_width=LABEL, width=width()),
-            ]
+    if found.first_gap is not None:
+        first = found.positions[:4]
+        rows = [(str(p.position), f"{p.trained:.3f}", f"{p.served:.3f}", f"{p.gap:+.3f}") for p in first]
+        lines += ["", columns(("position", "trained", "served", "gap"), rows, width=width())]
+        if len(found.positions) > len(first):
+            lines.append("later ones as the last")
+    suspects = [("suspect", f"{s.cause}: {s.why}; test: {s.test}") for s in found.suspects]
+    return "\n".join([*lines, "", labels([("gap", _parts(found)), *suspects], label_width=LABEL, width=width())])
+
+
+def _parts(found: OfflineOnline) -> str:
+    """Where the accept length is lost, as far as the figures tell."""
+    if not found.suspects:
+        return "none beyond what prompts and rounding do"
+    if found.first_gap is None:
+        return (
+            f"{found.total_gap:.2f} of the accept length in all; at which draft one accept length cannot tell: measure "
+            "at 1 step too, on the same prompts, and add --served 1:LENGTH"
         )
-    parts = (
+    return (
         f"from position {found.departs_at} on; {found.first_gap:.2f} of the accept length at the first draft, "
         f"{found.later_gap:.2f} behind it"
     )
-    suspects = [("suspect", f"{s.cause}: {s.why}; test: {s.test}") for s in found.suspects]
-    return "\n".join([*lines, "", labels([("gap", parts), *suspects], label_width=LABEL, width=width())])
 
 
 def _unlike(found: OfflineOnline) -> str:
@@ -199,9 +207,11 @@ def _unlike(found: OfflineOnline) -> str:
     trained, served = found.positions[0].trained, found.served
     text = (
         f"{trained:.1%} in training against {served.per_verified_token:.1%} (or {served.per_draft:.1%}) in service "
-        f"compares different quantities; like for like it is {trained:.3f} -> {found.positions[0].served:.3f} at the "
-        "first position"
+        "compares different quantities; like for like it is "
     )
+    if found.first_gap is None:
+        return f"{text}an accept length of {found.trained.accept_length:.3f} -> {served.accept_length:.3f}"
+    text += f"{trained:.3f} -> {found.positions[0].served:.3f} at the first position"
     if len(found.positions) > 1:
         text += f" and {found.positions[1].trained:.3f} -> {found.positions[1].served:.3f} at the second"
     return text

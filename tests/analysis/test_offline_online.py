@@ -29,6 +29,8 @@ def test_what_was_served_and_the_gap_like_for_like() -> None:
     assert (first.trained, first.served) == pytest.approx((0.747, 0.60), abs=0.001)
     assert (second.trained, second.served) == pytest.approx((0.67, 0.333), abs=0.002)
     assert found.departs_at == 1
+    assert found.first_gap is not None
+    assert found.later_gap is not None
     assert found.first_gap + found.later_gap == pytest.approx(3.26 - 1.9, abs=0.01)
     assert found.first_gap == pytest.approx(0.445, abs=0.01)
     assert [suspect.cause for suspect in found.suspects] == ["WIRE-1", "TRAIN-1", "TRAIN-3"]

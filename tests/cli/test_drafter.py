@@ -96,3 +96,37 @@ def test_a_budget_beyond_reach_is_said_in_words(specdoctor: Command) -> None:
     assert "158,260 to more than a billion samples" in text
     endless = specdoctor(*DATA, "--wished", "2.9", "--tokens-per-sample", "1e308", "--generation-tok-s", "1e-300")
     assert (endless.exit_code, "no end of" in " ".join(endless.stdout.split())) == (0, True)
+
+
+def test_one_accept_length_is_not_laid_out_by_position(specdoctor: Command) -> None:
+    words = ("drafter", "gap", "--trained", "0.747,0.67", "--served", "15:1.9")
+    text = " ".join(specdoctor(*words).stdout.split())
+    assert "equal rates are assumed at positions 1 to 15" in text
+    assert "1.36 of the accept length in all; at which draft one accept length cannot tell" in text
+    assert "at the first position" not in text
+    assert "at 1 step: 1.747" in text
+    found: Any = document(specdoctor(*words, "--json"))
+    assert (found["departs_at"], found["first_gap"], found["later_gap"]) == (None, None, None)
+    assert found["assumed"].startswith("equal rates")
+    assert found["trained_one_step"] == pytest.approx(1.747)
+
+
+@pytest.mark.parametrize(("first", "second"), [("1:1.6", "3:1.5"), ("3:1.5", "1:1.6"), ("3:1.9", "3:1.5")])
+def test_served_figures_that_contradict_each_other_are_named(specdoctor: Command, first: str, second: str) -> None:
+    words = ("drafter", "gap", "--trained", "0.747,0.67", "--served", first, "--served", second)
+    assert "contradict each other" in " ".join(specdoctor(*words).stdout.split())
+    found: Any = document(specdoctor(*words, "--json"))
+    assert len(found["contradictions"]) == 1
+
+
+def test_a_fall_within_noise_is_no_contradiction(specdoctor: Command) -> None:
+    words = ("drafter", "gap", "--trained", "0.747,0.67", "--served", "1:1.6", "--served", "3:1.57")
+    assert "contradict" not in specdoctor(*words).stdout
+
+
+def test_the_recursion_is_told_by_the_figures(specdoctor: Command) -> None:
+    both = " ".join(specdoctor(*GAP).stdout.split())
+    assert "the first draft is as in training" not in both
+    assert "that the first falls too (0.747 -> 0.600) it does not explain" in both
+    later = specdoctor("drafter", "gap", "--trained", "0.747,0.67", "--served", "1:1.74", "--served", "4:2.0").stdout
+    assert "the first draft is as in training" in " ".join(later.split())
