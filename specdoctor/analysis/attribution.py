@@ -79,6 +79,18 @@ class Suspect(Frozen):
     why: str
 
 
+def not_known(suspect: Suspect, first: Arm, second: Arm) -> bool:
+    """Whether a fact is simply not recorded on one side: it says nothing of facts of its kind, or is another tool's.
+
+    A file's entries are facts only where both sides name some: one that a side lacks there is a difference.
+    """
+    if None not in (suspect.first, suspect.second) or suspect.key.startswith(tuple(f"{whole}." for whole in DETAILED)):
+        return False
+    lacking = first if suspect.first is None else second
+    kind = f"{suspect.key.partition('.')[0]}."
+    return first.one_run or second.one_run or not any(key.startswith(kind) for key in lacking.fingerprint)
+
+
 class Attribution(Frozen):
     """The comparison as a whole. `shape` tells whether baseline and cycle were slowed alike."""
 

@@ -8,16 +8,35 @@ from specdoctor.core.ledger import Ledger
 from specdoctor.core.measurement import Measurement
 
 
-def arm_of_run(ledger: Ledger, measurement: str | None = None) -> Arm:
-    """One measurement of a run, by its id or its evidence's; without either, the server as it was found.
+def like_concurrency(*sides: tuple[Ledger, str | None] | Arm) -> int | None:
+    """The number of clients that both sides measured, as near to what each would show by itself as can be had."""
+    counts = [_counts(side) for side in sides]
+    return next((n for n in (n for side in counts for n in side) if all(n in side for side in counts)), None)
+
+
+def _counts(side: tuple[Ledger, str | None] | Arm) -> list[int]:
+    """Numbers of clients of a side, the one that it shows by itself first."""
+    if isinstance(side, Arm):
+        told = side.fingerprint.get("workload.concurrency", "")
+        return [int(told)] if told.isdecimal() else []
+    ledger, named = side
+    if named:
+        return [_named(ledger, named).concurrency]
+    found = [m for m in reversed(ledger.measurements) if m.launch_key == "original" and m.source == "bench"]
+    return [_as_found(ledger).concurrency, *dict.fromkeys(m.concurrency for m in found)]
+
+
+def arm_of_run(ledger: Ledger, measurement: str | None = None, *, like: int | None = None) -> Arm:
+    """One measurement of a run, by its id or its evidence's; without either, the server as it was found, at the number
+    of clients `like` where it was measured at it.
 
     The baseline is that of the same run at the same concurrency, where it has one. Raises UsageError for an unknown id
     and for a run that measured nothing.
     """
-    found = _named(ledger, measurement) if measurement else _as_found(ledger)
+    found = _named(ledger, measurement) if measurement else _as_found(ledger, like)
     off = ledger.baseline(found.concurrency)
     return Arm(
-        label=f"{ledger.run} {found.id} ({found.launch})",
+        label=f"{ledger.run} {found.id} ({found.launch}, concurrency {found.concurrency})",
         throughput=found.throughput,
         accept_length=found.accept_length,
         step=found.step,
@@ -34,9 +53,10 @@ def _named(ledger: Ledger, measurement: str) -> Measurement:
     return found
 
 
-def _as_found(ledger: Ledger) -> Measurement:
+def _as_found(ledger: Ledger, like: int | None = None) -> Measurement:
     """A bench of the original before what its log tells of others' requests."""
-    found = ledger.measured("original") or next(iter(ledger.measurements), None)
+    found = ledger.measured("original", concurrency=like) if like is not None else None
+    found = found or ledger.measured("original") or next(iter(ledger.measurements), None)
     if found is None:
         raise UsageError(
             f"run {ledger.run} measured nothing", next_step="let it measure: specdoctor investigate TARGET --allow load"

@@ -15,6 +15,7 @@ from specdoctor.core.input_file import is_folder, is_there, read_input
 
 if TYPE_CHECKING:
     from specdoctor.analysis.attribution import Arm
+    from specdoctor.core.ledger import Ledger
 
 LARGEST_BYTES = 256 << 20
 _SIDE_HELP = (
@@ -30,6 +31,8 @@ def compare(
 ) -> None:
     """Compare two measurements: which part changed, and which difference of their surroundings could explain it.
 
+    Of a run, the server as it was found, at a number of clients that both sides measured where there is one.
+
     Exit code: 0 with an answer, 3 when the difference cannot be attributed or the intervals are too wide.
 
     \b
@@ -38,10 +41,13 @@ def compare(
       specdoctor compare 7f3c:M2 7f3c:M4 --json
       specdoctor compare before.jsonl after.jsonl
     """
-    before, after = _side(first), _side(second)
     from specdoctor.analysis.attribution import attribute
+    from specdoctor.app.comparing import arm_of_run, like_concurrency
     from specdoctor.render.comparison import comparison_document, comparison_text
 
+    sides = _side(first), _side(second)
+    like = like_concurrency(*sides)
+    before, after = (arm_of_run(*side, like=like) if isinstance(side, tuple) else side for side in sides)
     found = attribute(before, after)
     if json:
         print_json(comparison_document(before, after, found))
@@ -51,9 +57,8 @@ def compare(
     raise typer.Exit(EXIT_OK if answered else EXIT_INCONCLUSIVE)
 
 
-def _side(word: str) -> Arm:
+def _side(word: str) -> tuple[Ledger, str | None] | Arm:
     """A result file, else a run with or without the name of a measurement."""
-    from specdoctor.app.comparing import arm_of_run
     from specdoctor.app.imported import arm_of_file
     from specdoctor.core.ledger import fold
 
@@ -65,4 +70,4 @@ def _side(word: str) -> Arm:
             raise UsageError(f"{word}: {failure.strerror}", next_step="check the path") from failure
     run, _, measurement = (word, "", "") if is_there(path) else word.partition(":")
     history, _ = history_of(run)
-    return arm_of_run(fold(history), measurement or None)
+    return fold(history), measurement or None

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from itertools import groupby
 from typing import Any
 
-from specdoctor.analysis.attribution import NOT_JUDGED, Arm, Attribution, Part, Suspect
+from specdoctor.analysis.attribution import NOT_JUDGED, Arm, Attribution, Part, Suspect, not_known
 from specdoctor.core.estimate import Estimate
 from specdoctor.render.figures import amount
 from specdoctor.render.layout import clip, columns, labelled, wrap
@@ -17,7 +17,8 @@ _SHAPES = {
     "uniform": "baseline and cycle changed by the same factor: the GPU as a whole, not what is launched",
     "cycle more": "the cycle changed more than the baseline step: host time, links or graphs, not a slower GPU",
     "no clear change": "neither baseline nor cycle changed clearly: nothing tells a slower GPU from a longer cycle",
-    "unknown": "without both baselines it cannot be told whether the whole GPU or only the cycle slowed down",
+    "unknown": "without both baselines it cannot be told whether the whole GPU or only the cycle slowed down; a "
+    "run with both: specdoctor bench TARGET --allow restart --against-launch off",
 }
 _FILES = {
     "model.config.": "target's config.json,",
@@ -97,13 +98,25 @@ def comparison_text(first: Arm, second: Arm, found: Attribution, *, width: int) 
         ]
     if found.suspects:
         lines += ["", *labelled("shape", _SHAPES[found.shape], label_width=_LABEL_WIDTH, width=width), ""]
-        told = _not_one_file_alone(found.suspects)[:_MOST_SUSPECTS]
+        known = [suspect for suspect in found.suspects if not not_known(suspect, first, second)]
+        told = _not_one_file_alone(known)[:_MOST_SUSPECTS]
         lines += _differing(told, width)
-        left = len(found.suspects) - len(told)
+        left = len(known) - len(told)
         if left > 0:
             lines.append(f"and {left} more that fit no better (--json lists all)")
+        lines += _one_sided(len(found.suspects) - len(known), first, second, width)
     lines += ["", *labelled("next", _next(found), label_width=_LABEL_WIDTH, width=width)]
     return "\n".join(lines)
+
+
+def _one_sided(count: int, first: Arm, second: Arm, width: int) -> list[str]:
+    """How many facts one side does not know, and why."""
+    if not count:
+        return []
+    sides = " and ".join(arm.label for arm in (first, second) if arm.one_run)
+    why = f"{sides}: a result of another tool, which records few of them" if sides else "the other recorded none such"
+    text = f"{count} {'facts' if count > 1 else 'fact'} that one side alone knows ({why}; --json lists all)"
+    return labelled("not known", text, label_width=_LABEL_WIDTH, width=width)
 
 
 def _short(estimate: Estimate) -> str:
@@ -129,7 +142,9 @@ def _differing(suspects: Sequence[Suspect], width: int) -> list[str]:
             "differs" if not lines else "", f"{why} (first / second):", label_width=_LABEL_WIDTH, width=width
         )
         for s in alike:
-            name, *more = wrap(f"{_named(s.key)}: {_value(s.first)} / {_value(s.second)}", width - _LABEL_WIDTH - 4)
+            name, *more = wrap(
+                f"{_named(s.key)}: {_value(s.key, s.first)} / {_value(s.key, s.second)}", width - _LABEL_WIDTH - 4
+            )
             lines += [f"{' ' * (_LABEL_WIDTH + 2)}{name}", *(f"{' ' * (_LABEL_WIDTH + 4)}{line}" for line in more)]
     return lines
 
@@ -142,8 +157,16 @@ def _named(key: str) -> str:
     return _WHOLE_FILES.get(key, key)
 
 
-def _value(value: str | None) -> str:
+def _value(key: str, value: str | None) -> str:
+    if value is not None and key == "args.launch":
+        value = "; ".join(_change(part) for part in value.split("; "))
     return "not known" if value is None else clip(value, _LONGEST)
+
+
+def _change(part: str) -> str:
+    """One change of a launch's key: what is removed has a dash before it there and no value."""
+    removed = part.startswith("-") and "=" not in part
+    return f"without {part[1:].removesuffix(':')}" if removed else part
 
 
 def _next(found: Attribution) -> str:

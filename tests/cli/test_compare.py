@@ -42,8 +42,8 @@ def figure(value: float, unit: Unit) -> Estimate:
     return Estimate(value=value, low=0.99 * value, high=1.01 * value, unit=unit, estimator="drawn", n=12)
 
 
-def transcript(folder: Path, run: str, cycle_ms: float, **facts: str) -> Path:
-    """A finished run with one bench of the original."""
+def transcript(folder: Path, run: str, cycle_ms: float, *more: int, **facts: str) -> Path:
+    """A finished run with one bench of the original, and further ones at `more` numbers of clients."""
     measured = Measurement(
         id="M1",
         launch="as found",
@@ -62,6 +62,10 @@ def transcript(folder: Path, run: str, cycle_ms: float, **facts: str) -> Path:
         ev.RunStarted(run=run, target="local:", settings=RunSettings(), tool_version="1"),
         ev.EvidenceRecorded(evidence="E1", action=None, source="bench", summary="as found"),
         ev.Measured(measurement=measured),
+        *(
+            ev.Measured(measurement=measured.model_copy(update={"id": f"M{clients}", "concurrency": clients}))
+            for clients in more
+        ),
     ]
     place = folder / run
     place.mkdir()
@@ -107,6 +111,35 @@ def test_two_models_are_told_apart_by_names_and_not_by_digests_alone(specdoctor:
     assert "hidden_size" not in words
     assert "..." not in words
     assert max(len(line) for line in shown.splitlines()) <= 80
+
+
+def test_like_is_compared_with_like(specdoctor: Command, folder: Path) -> None:
+    several, one = transcript(folder, "several", 20.0, 8, 32), transcript(folder, "one", 20.0)
+    eight = transcript(folder, "eight", 20.0, 16, 8)
+    (folder / "a.jsonl").write_text(json.dumps({**SGLANG, "max_concurrency": 8}) + "\n")
+    for words, clients in (
+        ((several, one), 1),
+        ((one, several), 1),
+        ((several, eight), 8),
+        ((several, f"{eight}:M1"), 1),
+        ((several, "a.jsonl"), 8),
+    ):
+        found = json.loads(specdoctor("compare", *map(str, words), "--json").stdout)
+        labels = [found[side]["label"] for side in ("first", "second")]
+        assert all(f"concurrency {clients})" in label for label in labels if label != "a.jsonl"), labels
+
+
+def test_what_one_side_does_not_know_is_counted_and_no_difference(specdoctor: Command, folder: Path) -> None:
+    facts = {f"host.fact{number}": "x" for number in range(40)}
+    run = transcript(folder, "run", 20.0, **facts, **{"args.launch": "--a=1; ---speculative-algorithm; --md; -NAME:"})
+    other = transcript(folder, "other", 20.0, **{"args.launch": "as found"}, **facts)
+    (folder / "a.jsonl").write_text(json.dumps(SGLANG) + "\n")
+    shown = " ".join(specdoctor("compare", str(run), "a.jsonl").stdout.split())
+    assert "/ not known" not in shown
+    assert "facts that one side alone knows (a.jsonl: a result of another tool" in shown
+    shown = " ".join(specdoctor("compare", str(run), str(other)).stdout.split())
+    assert "--a=1; without --speculative-algorithm; without -md; without NAME / as found" in shown
+    assert "--against-launch off" in shown
 
 
 def test_a_run_against_itself(specdoctor: Command, folder: Path) -> None:
