@@ -74,12 +74,17 @@ def scale(own: Drafter, samples: float, *, published: Published = ANOTHER_RECIPE
 
 
 class Budget(Frozen):
-    """Samples for a wished accept length by each reading, and what generating them takes; None beyond any reach."""
+    """Samples for a wished accept length by each reading, and what generating them takes; None beyond any reach.
+
+    `reached` says that no more are needed, `assumes` what the hours rest on.
+    """
 
     wished: float
     samples: tuple[float | None, float | None]
     hours: tuple[float | None, float | None]
     capped: str
+    reached: str
+    assumes: str
 
 
 def budget(
@@ -109,6 +114,9 @@ def budget(
         samples=(None if fewest == math.inf else fewest, None if most == math.inf else most),
         hours=(hours[0], hours[1]),
         capped=capped,
+        reached=f"it has {own.accept_length:g} with {own.samples:,.0f} samples" if gain == 0.0 else "",
+        assumes=f"{tokens:,.6g} tokens a sample at {speed:,.6g} tok/s of the target's output, for the additional "
+        "samples only and without training",
     )
 
 
@@ -126,13 +134,24 @@ def _within(own: Drafter, doublings: float) -> Reading:
         caveats.append(f"this drafter had {own.samples:,.0f}: below that a curve is usually steeper")
     if abs(doublings) > SURE_DOUBLINGS:
         caveats.append(f"{doublings:.1f} doublings are further than it was seen")
-    return Reading(
-        by="doublings within a recipe",
-        low=_capped(max(min(ends), 1.0), own.steps),
-        high=_capped(max(ends), own.steps),
-        middle=_capped(ends[1], own.steps),
-        caveats=tuple(caveats),
-    )
+    return _bounded("doublings within a recipe", min(ends), ends[1], max(ends), steps=own.steps, caveats=tuple(caveats))
+
+
+def _bounded(
+    by: Literal["doublings within a recipe", "line through two drafters"],
+    low: float,
+    middle: float,
+    high: float,
+    *,
+    steps: int,
+    caveats: tuple[str, ...],
+) -> Reading:
+    """The reading within 1 and steps + 1, with a caveat where that cut it."""
+    most = steps + 1.0
+    cut = f"{low:.2f} to {high:.2f} before it was cut to what is possible, 1 to {most:g} with {steps} draft steps"
+    low_in, middle_in, high_in = (min(max(length, 1.0), most) for length in (low, middle, high))
+    same = (low_in, high_in) == (low, high)
+    return Reading(by=by, low=low_in, middle=middle_in, high=high_in, caveats=caveats if same else (*caveats, cut))
 
 
 def _slope(own: Drafter, published: Published) -> tuple[float, float]:
@@ -145,16 +164,20 @@ def _slope(own: Drafter, published: Published) -> tuple[float, float]:
 
 
 def _line(own: Drafter, doublings: float, published: Published) -> Reading:
-    low, high = (own.accept_length + doublings * slope for slope in _slope(own, published))
+    low, high = sorted(own.accept_length + doublings * slope for slope in _slope(own, published))
     other = f"{published.samples:,.0f} samples, {published.low:g} to {published.high:g}"
     recipe = f"the other drafter ({other}) is of another recipe, so the line mixes recipe and data"
     caps = (
         f"its figure was measured with at most {published.steps + 1}, "
         f"this one's {own.accept_length:g} with at most {own.steps + 1}"
     )
-    return Reading(
-        by="line through two drafters", low=low, high=high, middle=(low + high) / 2.0, caveats=(recipe, caps)
-    )
+    caveats = [recipe, caps]
+    if published.samples <= own.samples:
+        caveats.append("it had no more samples than this one, so there is no line: the figure is this drafter's own")
+    if high > own.steps + 1 and published.steps > own.steps:
+        caveats.append(f"above {own.steps + 1} only with more draft steps than this drafter's {own.steps}")
+    steps = max(own.steps, published.steps)
+    return _bounded("line through two drafters", low, (low + high) / 2.0, high, steps=steps, caveats=tuple(caveats))
 
 
 def _why_no_choice(own: Drafter, samples: float, doublings: float) -> str:
@@ -164,10 +187,6 @@ def _why_no_choice(own: Drafter, samples: float, doublings: float) -> str:
     if min(own.samples, samples) < SEEN_ABOVE_SAMPLES:
         why.append(f"below {SEEN_ABOVE_SAMPLES:,} samples no curve is known")
     return f"neither is chosen: {' and '.join(why)}"
-
-
-def _capped(length: float, steps: int) -> float:
-    return min(length, steps + 1.0)
 
 
 def _two_to(power: float) -> float:

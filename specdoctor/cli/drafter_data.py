@@ -15,6 +15,7 @@ from specdoctor.core.errors import EXIT_INCONCLUSIVE, EXIT_OK, UsageError
 if TYPE_CHECKING:
     from specdoctor.analysis.data_scale import Budget, Drafter, Scale
     from specdoctor.analysis.learning_curve import CurvePoint
+    from specdoctor.core.estimate import Estimate
 
 LABEL = 13
 MOST_SAMPLES, LONGEST_H = 1e9, 24 * 365.0
@@ -115,6 +116,7 @@ def _own_curve(own: Drafter, points: Sequence[str], to: float | None, wished: fl
     from specdoctor.analysis.figure import FigureError, accept_length
     from specdoctor.analysis.learning_curve import CurvePoint, learning_curve, on_curve, samples_for
     from specdoctor.analysis.refusal import Refusal
+    from specdoctor.core.estimate import Estimate
 
     if not points:
         return OwnCurve(rows=[])
@@ -127,12 +129,13 @@ def _own_curve(own: Drafter, points: Sequence[str], to: float | None, wished: fl
             return OwnCurve(rows=[("curve", curve.reason)])
         rows = [("curve", f"{curve.per_doubling} a doubling, {curve.per_doubling.estimator}")]
         expected = on_curve(curve, to, steps=own.steps) if to is not None else None
-        needed = samples_for(curve, wished) if wished is not None else None
+        needed = samples_for(curve, wished) if wished is not None and wished > own.accept_length else None
     except FigureError as failure:
         raise UsageError(failure.message, tried=failure.tried, next_step=failure.next_step) from failure
+    cut = _cut(expected, own) if isinstance(expected, Estimate) else ""
     if to is not None and expected is not None:
         said = expected.reason if isinstance(expected, Refusal) else f"{expected}, by the learning curve of this recipe"
-        rows.append((f"{to:,.0f}", said))
+        rows.append((f"{to:,.0f}", said + cut))
     if needed is not None:
         rows.append(("budget", f"{_samples(needed[0])} to {_samples(needed[1])} samples for {wished:g}, by that curve"))
     tells = expected is not None and not isinstance(expected, Refusal)
@@ -140,8 +143,17 @@ def _own_curve(own: Drafter, points: Sequence[str], to: float | None, wished: fl
         **curve.model_dump(mode="json"),
         "expected": None if expected is None else expected.model_dump(mode="json"),
         "samples_for_wished": needed,
+        "cut": cut.removeprefix("; ") or None,
     }
     return OwnCurve(rows=rows, document=document, tells=tells)
+
+
+def _cut(expected: Estimate, own: Drafter) -> str:
+    """That an end of the interval is a bound of what is possible, not what the line gives; empty where it is not."""
+    most = own.steps + 1
+    if expected.high >= most:
+        return f"; cut at {most}, the most that {own.steps} draft steps give"
+    return "; cut at 1, where nothing is accepted" if expected.low <= 1.0 else ""
 
 
 def _samples(count: float | None) -> str:
@@ -174,7 +186,10 @@ def _scale_rows(found: Scale | None) -> list[tuple[str, str]]:
 def _budget_rows(found: Budget | None) -> list[tuple[str, str]]:
     if found is None:
         return []
+    if found.reached:
+        return [("budget", f"{found.wished:g} is reached already: {found.reached}; no more are needed")]
     few, many = (_samples(n) for n in found.samples)
     low, high = (f"{h:,.1f}" if h is not None and h < LONGEST_H else "no end of" for h in found.hours)
     rows = [("budget", f"{few} to {many} samples for {found.wished:g}; {low} to {high} hours of generation")]
+    rows.append(("assumed", found.assumes))
     return rows + ([("but", found.capped)] if found.capped else [])

@@ -130,3 +130,42 @@ def test_the_recursion_is_told_by_the_figures(specdoctor: Command) -> None:
     assert "that the first falls too (0.747 -> 0.600) it does not explain" in both
     later = specdoctor("drafter", "gap", "--trained", "0.747,0.67", "--served", "1:1.74", "--served", "4:2.0").stdout
     assert "the first draft is as in training" in " ".join(later.split())
+
+
+@pytest.mark.parametrize(
+    ("to", "shown", "said"),
+    [
+        ("500000", "2.86 to 3.07", "above 3 only with more draft steps than this drafter's 2"),
+        ("37000000", "4.00 to 4.00", "before it was cut to what is possible, 1 to 4 with 3 draft steps"),
+        ("500000000", "2.27 to 3.00", "1 to 3 with 2 draft steps"),
+        ("1000", "1.00 to 1.00", "0.51 to 0.81 before it was cut"),
+    ],
+)
+def test_no_accept_length_is_impossible(specdoctor: Command, to: str, shown: str, said: str) -> None:
+    text = " ".join(specdoctor(*DATA, "--to", to).stdout.split())
+    assert shown in text
+    assert said in text
+    found: Any = document(specdoctor(*DATA, "--to", to, "--json"))
+    for reading in found["scale"]["readings"]:
+        assert 1.0 <= reading["low"] <= reading["middle"] <= reading["high"] <= 4.0
+
+
+def test_a_curve_that_is_cut_at_the_cap_says_so(specdoctor: Command) -> None:
+    steep = ("drafter", "data", "--samples", "37000", "--accept-length", "2.9", "--draft-steps", "2", "--to", "74000")
+    points = ("--point", "9250:1.9", "--point", "18500:2.4")
+    assert "cut at 3, the most that 2 draft steps give" in " ".join(specdoctor(*steep, *points).stdout.split())
+    found: Any = document(specdoctor(*steep, *points, "--json"))
+    assert found["curve"]["cut"].startswith("cut at 3")
+
+
+def test_what_is_reached_already_needs_no_samples(specdoctor: Command) -> None:
+    result = specdoctor(*DATA, "--wished", "1.9", "--point", "9250:1.82", "--point", "18500:1.91")
+    assert "1.9 is reached already: it has 2 with 37,000 samples" in " ".join(result.stdout.split())
+    assert "samples for 1.9" not in result.stdout
+
+
+def test_hours_name_what_they_rest_on(specdoctor: Command) -> None:
+    text = " ".join(specdoctor(*DATA, "--wished", "2.4").stdout.split())
+    assert (
+        "assumed 1,000 tokens a sample at 5,000 tok/s of the target's output, for the additional samples only" in text
+    )
