@@ -12,7 +12,7 @@ from specdoctor.analysis.interval import NORMAL_95, Estimate, between
 from specdoctor.analysis.launch_spread import spread_on_record
 from specdoctor.analysis.launches import MeasuredLaunch, concurrencies, measured_launches
 from specdoctor.analysis.refusal import Refusal
-from specdoctor.analysis.search import chosen
+from specdoctor.analysis.search import WITHIN_NOISE, chosen
 from specdoctor.analysis.tune_plan import belief_of, confirmed
 from specdoctor.core.ledger import Ledger
 from specdoctor.core.model import Frozen
@@ -110,7 +110,8 @@ def _at(
     if isinstance(belief, Refusal):
         best, why = _best_measured(rows) if has_baseline else None, f"no prediction: {belief.reason}"
     else:
-        best, why = chosen(belief, candidates) if has_baseline else None, _why(belief, candidates)
+        best = chosen(belief, candidates) if has_baseline else None
+        why = _why(belief, candidates, best)
         predicted = tuple(belief.of(setting) for setting in belief.settings)
     if not has_baseline:
         why = "no start without speculation was measured"
@@ -128,12 +129,15 @@ def _at(
     )
 
 
-def _why(belief: Forecast, candidates: Sequence[DraftSetting]) -> str:
-    """What the choice rests on: the best by prediction, and how it stands to no speculation."""
+def _why(belief: Forecast, candidates: Sequence[DraftSetting], best: DraftSetting | None) -> str:
+    """What the choice rests on: the best by prediction, how it stands to no speculation, and why another was chosen."""
     speeds = {s: float(belief.mean[belief.settings.index(s)]) for s in candidates}
     top = max(speeds, key=lambda s: speeds[s])
     over = math.exp(speeds[top] - float(belief.mean[belief.settings.index(OFF)]))
-    return f"the fastest by prediction is {top.label}, at {over:.2f} of the throughput without speculation"
+    said = f"the fastest by prediction is {top.label}, at {over:.2f} of the throughput without speculation"
+    if best is None or best in (top, OFF):
+        return said
+    return f"{best.label} is the smallest setting within {WITHIN_NOISE:.1%} of the fastest by prediction; {said}"
 
 
 def _best_measured(rows: Sequence[MeasuredLaunch]) -> DraftSetting:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from specdoctor.analysis.after_repair import LAUNCH_SPREAD
 from specdoctor.app.run import Run
 from specdoctor.core.hypothesis import Hypothesis
 from specdoctor.core.ledger import Ledger
@@ -55,3 +56,20 @@ def _why_not(ledger: Ledger, asked: Correction) -> str:
     if ledger.settings.max_restarts - ledger.restarts < 1:
         return f"{ledger.restarts} of {ledger.settings.max_restarts} restarts were used (--max-restarts)"
     return "what it is expected to bring could not be told from what was found"
+
+
+def symptom_removed(ledger: Ledger) -> bool:
+    """Whether a repair that was tried and confirmed left nothing of a loss: as fast as without speculation, or faster.
+
+    Within the spread assumed between two starts. Then nothing else is needed to explain the loss.
+    """
+    for h in ledger.hypotheses.values():
+        p = h.prediction
+        if h.answers != "repairs" or h.status is not Status.SUPPORTED or p is None:
+            continue
+        after, off = ledger.measured(p.under, concurrency=p.concurrency), ledger.baseline(p.concurrency)
+        if after is None or off is None or after.throughput is None or off.throughput is None:
+            continue
+        if after.throughput.value >= (1.0 - LAUNCH_SPREAD) * off.throughput.value:
+            return True
+    return False

@@ -7,7 +7,7 @@ from specdoctor.analysis.cycle import estimated_break_even, estimated_break_even
 from specdoctor.analysis.recall import RecalledFigure, recalled_figures
 from specdoctor.analysis.state_change import state_change
 from specdoctor.app import others
-from specdoctor.app.repair_tried import repair_tried
+from specdoctor.app.repair_tried import repair_tried, symptom_removed
 from specdoctor.app.repaired import after_repair_line
 from specdoctor.app.run import Run
 from specdoctor.app.started_anew import times_said
@@ -177,7 +177,7 @@ def _not_known(ledger: Ledger, missing: tuple[str, ...], causes: tuple[CauseName
         ("symptom", "what explains the symptom"),
     ):
         open_here = [h for h in ledger.hypotheses.values() if h.status in (Status.OPEN, Status.PARKED)]
-        rivals = [h for h in open_here if h.about == about]
+        rivals = [h for h in open_here if h.about == about and not (about == "symptom" and symptom_removed(ledger))]
         beside = untested_repairs(ledger, causes) if about == "symptom" else []
         told = [f"{cause}; would tell: repair it (see fix) and measure again" for cause, _ in beside]
         if rivals:

@@ -102,6 +102,11 @@ def tune_text(tuned: Tuned, *, launches: Mapping[int, str], cached: bool, width:
     return "\n".join(lines)
 
 
+def _how(launch: MeasuredLaunch) -> str:
+    """The estimator of a measured speed: decode speed for one client, wall time with prefill for several; and its n."""
+    return f"{launch.figures.throughput.estimator}, n={launch.figures.throughput.n}"
+
+
 def _firm_first(forecast: SettingForecast) -> tuple[bool, float]:
     """What rests on measurements before what is extrapolated, then the fastest first."""
     return bool(forecast.beyond), -forecast.throughput.value
@@ -113,7 +118,7 @@ def _result_lines(result: TunedAt, launch: str, width: int) -> list[str]:
     lines += labelled("because", result.why, label_width=_LABEL_WIDTH, width=width)
     for m in result.measured:
         found = " (as found)" if m.as_found else ""
-        text = f"{m.figures.setting.label}{found}: {m.figures.throughput.with_unit()}  {m.evidence}"
+        text = f"{m.figures.setting.label}{found}: {m.figures.throughput.with_unit()} ({_how(m)})  {m.evidence}"
         lines += labelled("measured", text, label_width=_LABEL_WIDTH, width=width)
     started = {m.figures.setting for m in result.measured}
     unseen = sorted((p for p in result.predicted if p.setting not in started), key=_firm_first)

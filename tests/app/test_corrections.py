@@ -139,3 +139,12 @@ def test_without_leave_for_restarts_beforehand_nothing_is_corrected() -> None:
     run, _ = simulated("off-by-one", allow=Risk.LOAD)
     assert repairs(run) == {}
     assert run.ledger.restarts == 0
+
+
+@pytest.mark.slow
+def test_after_a_repair_that_removed_the_loss_no_rival_is_offered_for_it() -> None:
+    run, _ = simulated("off-by-one")
+    assert run.ledger.verdict is not None
+    said = dict(run.ledger.verdict.lines)
+    assert said["repair"].startswith("confirmed")
+    assert "what explains the symptom" not in said["not known"]

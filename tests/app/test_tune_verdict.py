@@ -6,13 +6,16 @@ import shlex
 
 import pytest
 
-from specdoctor.analysis.draft_setting import OFF
+from specdoctor.analysis.draft_setting import OFF, grid
+from specdoctor.analysis.forecast import Forecast, forecast
+from specdoctor.analysis.tuned import _why
 from specdoctor.app.run import Run
 from specdoctor.lab.random_world import random_world
 from specdoctor.render.json_run import run_json
 from specdoctor.render.tables import run_row
 from specdoctor.render.tuned import tune_text
 from specdoctor.render.verdict import verdict_text
+from tests.analysis.test_forecast import BASELINE, LONG, SHORT
 from tests.app.test_tune import NEVER_PAYS, PAYS, outcome, search, searched
 
 
@@ -54,3 +57,21 @@ def test_an_answer_that_is_not_sure_is_not_one() -> None:
     assert (state, code) == ("not-enough-evidence", 3)
     assert "NOT confirmed by a fresh start" in words
     assert "not known  at concurrency 1: a fresh start of " in words
+
+
+def test_a_choice_that_is_not_the_fastest_says_why() -> None:
+    figures = (BASELINE, LONG, SHORT)
+    belief = forecast(figures, grid(), spread=0.01)
+    assert isinstance(belief, Forecast)
+    top = max(grid(), key=lambda s: belief.mean[belief.settings.index(s)])
+    other = next(s for s in grid() if s != top)
+    assert _why(belief, grid(), other).startswith(f"{other.label} is the smallest setting within 0.5% of the fastest")
+    assert _why(belief, grid(), top).startswith(f"the fastest by prediction is {top.label}")
+
+
+def test_each_measured_speed_has_its_estimator_and_n() -> None:
+    found = outcome(searched(PAYS))
+    (result,) = found.tuned.results
+    shown = " ".join(tune_text(found.tuned, launches={}, cached=False, width=400).split())
+    for m in result.measured:
+        assert f"({m.figures.throughput.estimator}, n={m.figures.throughput.n}) {m.evidence}" in shown
