@@ -6,6 +6,7 @@ from specdoctor.core.errors import UsageError
 from specdoctor.core.events import RunStarted
 from specdoctor.render.excerpt import excerpt
 from specdoctor.render.review import evidence_text, review_text
+from specdoctor.render.spelled_out import spelled_out
 from tests.render.snapshots import check_snapshot
 from tests.render.story import LOG, story, until
 
@@ -84,3 +85,17 @@ def test_a_review_says_where_a_named_target_is() -> None:
     settings = begun.settings.model_copy(update={"named": "prod"})
     text = review_text([begun.model_copy(update={"settings": settings}), *story()[1:]])
     assert "on prod (eagle-a), begun" in text
+
+
+def test_times_are_dates_and_no_duration_is_written_with_an_exponent() -> None:
+    data = {
+        "started_at": 1796139999.5,
+        "clock_jump_s": -8.39505e-07,
+        "took_s": 12.5,
+        "inner": {"acted_at": 1796139999.5},
+    }
+    rows = dict(spelled_out(data))
+    assert rows["started at"] == "2026-12-01 15:46:39 UTC"
+    assert rows["clock jump s"] == "0 (less than 0.1 ms)"
+    assert rows["took s"] == "12.5"
+    assert rows["inner"] == "acted at 2026-12-01 15:46:39 UTC"
