@@ -45,18 +45,22 @@ class StartsOnRecord(Frozen):
 class LaunchSpread(Frozen):
     """Relative standard deviation between starts, and what it rests on (`starts` 0: assumed).
 
-    `df` are the degrees of freedom behind `sd`. `earlier`: starts of them that earlier runs made.
+    `df` are the degrees of freedom behind `sd`. `earlier`: starts of them that earlier runs made. `assumed`: the
+    `starts` of this run lie closer together than is assumed, and so few do not lower it.
     """
 
     sd: float = DEFAULT_LAUNCH_SD
     starts: int = 0
     df: int | None = None
     earlier: int = 0
+    assumed: bool = False
 
     @property
     def words(self) -> str:
         if not self.starts:
             return f"{self.sd:.0%} between starts (assumed)"
+        if self.assumed:
+            return f"{self.sd:.0%} between starts (assumed; the {self.starts} seen lie closer)"
         if not self.earlier:
             return f"{self.sd:.0%} between starts (seen in {self.starts})"
         return (
@@ -82,13 +86,14 @@ def launch_spread(ledger: Ledger) -> LaunchSpread:
     """Where earlier runs measured enough equal starts on this host, theirs and this run's, pooled. Else from three
     starts in this run on their own spread, where it is above the assumed one; else the assumed one.
     """
-    seen = spread_on_record(ledger)
-    if seen is not None:
-        return seen
+    recorded = spread_on_record(ledger)
+    if recorded is not None:
+        return recorded
     logs = _own(ledger)
     if len(logs) < FEWEST_STARTS:
         return LaunchSpread()
-    return LaunchSpread(sd=max(statistics.stdev(logs), DEFAULT_LAUNCH_SD), starts=len(logs))
+    seen = statistics.stdev(logs)
+    return LaunchSpread(sd=max(seen, DEFAULT_LAUNCH_SD), starts=len(logs), assumed=seen < DEFAULT_LAUNCH_SD)
 
 
 def spread_on_record(ledger: Ledger) -> LaunchSpread | None:

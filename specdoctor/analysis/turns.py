@@ -5,6 +5,7 @@ from __future__ import annotations
 from specdoctor.analysis.attribution import Arm, attribute
 from specdoctor.analysis.figure import FigureError
 from specdoctor.analysis.launch_spread import launch_spread
+from specdoctor.analysis.power import MOST, Design, needed
 from specdoctor.analysis.sequential import Look, SequentialPlan
 from specdoctor.analysis.stats import LEAST_BLOCKS
 from specdoctor.core.estimate import Estimate
@@ -13,12 +14,16 @@ from specdoctor.core.ledger import Ledger
 from specdoctor.core.measurement import Measurement
 from specdoctor.core.model import Frozen
 
+MOST_STARTS = 12
+"""Starts of each that can be asked for."""
+
 
 class TurnsOutcome(Frozen):
     """Speeds of the starts of both sides, and the ratio second over first.
 
     With three starts of each it is a paired test over starts; with fewer one start stands for each side, and the spread
-    between starts (`spread`) is in the interval.
+    between starts (`spread`) is in the interval. `starts_needed` of each would tell a difference as large as the one
+    seen; None where it is clear, and where nothing was compared.
     """
 
     first: tuple[Measurement, ...]
@@ -27,6 +32,21 @@ class TurnsOutcome(Frozen):
     ratio: Estimate | None
     power: str
     spread: str = ""
+    starts_needed: int | None = None
+
+    @property
+    def next_step(self) -> str:
+        """What to do where it is not clear; empty where it is."""
+        if self.verdict != "inconclusive":
+            return ""
+        if self.starts_needed is None:
+            return "measure more starts of each: --starts 3"
+        if self.starts_needed > MOST_STARTS:
+            return (
+                f"a difference as large as the one seen takes {self.starts_needed} starts of each, and at most "
+                f"{MOST_STARTS} are made: take the two as equally fast, or make a start steadier"
+            )
+        return f"--starts {self.starts_needed}: so many starts of each tell a difference as large as the one seen"
 
 
 def turn_measurements(ledger: Ledger, second: LaunchChange) -> tuple[list[Measurement], list[Measurement]]:
@@ -66,7 +86,15 @@ def turns_outcome(ledger: Ledger, second: LaunchChange) -> TurnsOutcome:
         power = look.power()
         verdict = "inconclusive" if look.verdict == "go on" else look.verdict
         told = "" if power is None else power.text().replace("blocks", "starts")
-        return TurnsOutcome(first=tuple(first), second=tuple(other), verdict=verdict, ratio=look.ratio, power=told)
+        spread_of_starts = Design(cv=look.spread, pairs=True, correlation=0.5) if look.spread > 0.0 else None
+        return TurnsOutcome(
+            first=tuple(first),
+            second=tuple(other),
+            verdict=verdict,
+            ratio=look.ratio,
+            power=told,
+            starts_needed=_needed(verdict, look.ratio, spread_of_starts, len(first)),
+        )
     spread = launch_spread(ledger)
     ratio = _one_of_each(first, other, spread.reckoned)
     verdict = "inconclusive"
@@ -74,8 +102,24 @@ def turns_outcome(ledger: Ledger, second: LaunchChange) -> TurnsOutcome:
         verdict = "better" if ratio.low > 1.0 else "worse"
     why = "fewer than three starts of each: the spread between starts is in the interval"
     return TurnsOutcome(
-        first=tuple(first), second=tuple(other), verdict=verdict, ratio=ratio, power=why, spread=spread.words
+        first=tuple(first),
+        second=tuple(other),
+        verdict=verdict,
+        ratio=ratio,
+        power=why,
+        spread=spread.words,
+        starts_needed=_needed(verdict, ratio, Design(cv=spread.reckoned), len(first)),
     )
+
+
+def _needed(verdict: str, ratio: Estimate | None, design: Design | None, made: int) -> int | None:
+    """Starts of each, more than were made, that tell a difference as large as the one seen."""
+    if verdict != "inconclusive" or ratio is None or design is None:
+        return None
+    try:
+        return max(needed(design, ratio.value - 1.0), made + 1)
+    except FigureError:
+        return MOST
 
 
 def _one_of_each(first: list[Measurement], second: list[Measurement], launch_sd: float) -> Estimate | None:

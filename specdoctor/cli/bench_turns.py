@@ -116,6 +116,8 @@ def _document(ledger: Ledger, found: TurnsOutcome) -> dict[str, Any]:
         "ratio": figure(found.ratio),
         "power": found.power,
         "spread": found.spread or None,
+        "starts_needed": found.starts_needed,
+        "next": found.next_step or None,
         "restored": ledger.restored,
         **arms,
     }
@@ -136,4 +138,5 @@ def _text(ledger: Ledger, found: TurnsOutcome) -> str:
         rows.append(("  ratio", told))
     rows += [("  could see", found.power)] if found.power else []
     rows += [("  spread", found.spread)] if found.spread else []
+    rows += [("  next", found.next_step)] if found.next_step else []
     return text_of(f"concurrency {ledger.settings.concurrency}: {second} against as found", rows, width=width())

@@ -30,7 +30,7 @@ def turns_conclusion(briefing: Briefing) -> Conclusion | None:
         verdict=Verdict.ANSWERED if clear else Verdict.NOT_ENOUGH_EVIDENCE,
         headline=_headline(found, second.label, ledger.settings.concurrency),
         lines=tuple(_lines(found, second.label)),
-        missing=() if clear else (f"which is faster: {found.power}",),
+        missing=() if clear else (f"which is faster: {found.power}; next: {found.next_step}",),
         advice=_advice(found, second),
     )
 

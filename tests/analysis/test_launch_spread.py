@@ -122,3 +122,8 @@ def test_marked_starts_of_a_launch_belong_together_and_a_start_told_twice_is_one
     found = starts_on_record([("a", starts)], state=STATE)
     assert found is not None
     assert (found.starts, found.launches, found.df) == (5, 2, 3)
+
+
+def test_three_starts_that_lie_closer_than_is_assumed_are_not_said_to_show_it() -> None:
+    assert LaunchSpread(starts=3, assumed=True).words == "5% between starts (assumed; the 3 seen lie closer)"
+    assert LaunchSpread(sd=0.08, starts=3).words == "8% between starts (seen in 3)"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from specdoctor.analysis.turns import turns_outcome
+from specdoctor.analysis.turns import TurnsOutcome, turns_outcome
 from specdoctor.app.investigation import investigate, start
 from specdoctor.app.run import Run
 from specdoctor.core.launch import LaunchChange
@@ -90,6 +90,21 @@ def test_one_start_of_each_carries_the_spread_between_starts() -> None:
     assert found.ratio is not None
     assert found.ratio.width > 0.2
     assert run.ledger.restored is True
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (("inconclusive", 5), "--starts 5: so many starts of each"),
+        (("inconclusive", 40), "takes 40 starts of each, and at most 12 are made"),
+        (("inconclusive", None), "--starts 3"),
+    ],
+)
+def test_what_is_not_clear_has_a_next_step(given: tuple[str, int | None], said: str) -> None:
+    verdict, needed = given
+    found = TurnsOutcome(first=(), second=(), verdict=verdict, ratio=None, power="", starts_needed=needed)
+    assert said in found.next_step
+    assert found.model_copy(update={"verdict": "better"}).next_step == ""
 
 
 @pytest.mark.slow
