@@ -33,8 +33,14 @@ def bench(
     target: opt.Target = None,
     allow: opt.Allow = None,
     concurrency: Annotated[
-        str, typer.Option("--concurrency", metavar="N,...", help="Clients at once; several are measured in turns.")
-    ] = "1",
+        str | None,
+        typer.Option(
+            "--concurrency",
+            metavar="N,...",
+            help="Clients at once, one by default; several are measured in turns.",
+            show_default=False,
+        ),
+    ] = None,
     rate: Annotated[
         str | None,
         typer.Option(
@@ -193,14 +199,19 @@ def bench(
             _one(sides[0], settings, as_json=json)
 
 
-def _settings(*, concurrency: str, rate: str | None, temperature: str, **rest: Any) -> BenchSettings:
+def _settings(*, concurrency: str | None, rate: str | None, temperature: str, **rest: Any) -> BenchSettings:
     from specdoctor.app.benching import BenchSettings, Load
 
     heats = _numbers("--temperature", temperature, least=0.0)
+    if rate is not None and concurrency is not None:
+        raise UsageError(
+            "--rate sends requests at random times, however many are under way: --concurrency has no part in it",
+            next_step="leave out one of --rate and --concurrency",
+        )
     if rate is not None:
         loads = [Load(rate_per_s=r, temperature=t) for t in heats for r in _numbers("--rate", rate, least=1e-3)]
     else:
-        clients = _numbers("--concurrency", concurrency, least=1.0)
+        clients = _numbers("--concurrency", concurrency or "1", least=1.0)
         if any(n != int(n) for n in clients):
             raise UsageError(f"--concurrency {concurrency}: whole numbers are meant", next_step="write 1,8,32")
         loads = [Load(concurrency=int(n), temperature=t) for t in heats for n in clients]

@@ -34,6 +34,13 @@ def measurement_lines(m: Measurement, figures: dict[str, Any], *, width: int) ->
     for name, estimate in names.items():
         if estimate is not None:
             rows.append((name, f"{estimate.with_unit()}  ({estimate.estimator}, n={estimate.n})"))
+    if m.spec.on and m.accept_length is None:
+        few = (
+            "one request is too few for it (--requests 12)"
+            if m.requests < 2
+            else "neither answers nor counters tell it"
+        )
+        rows.append(("accept length", f"not known: {few}"))
     steady, token = figures.get("steady"), figures.get("token_ms")
     if steady:
         rows.append(("steady part", f"{steady['value']:.4g} tok/s  ({steady['estimator']})"))
