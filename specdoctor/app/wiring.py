@@ -208,6 +208,7 @@ def wiring_of(pair: Pair) -> tuple[Observation, ...]:
         config_file=pair.draft.config_file,
         target=pair.shape,
         record=pair.record,
+        choice=pair.choice,
     )
 
 
@@ -275,6 +276,11 @@ def _headline(verdict: Verdict, findings: Sequence[WiringFinding], pair: Pair) -
         return f"not enough evidence: {first.cause}: {first.claim}"
     if pair.draft.is_eagle3:
         return "healthy: it is fed what it was trained on, and nothing in its files needs repair"
+    if pair.draft.is_standalone:
+        return (
+            "healthy: nothing in its files needs repair; a whole model by itself: it takes tokens and no states, so "
+            "there is no wiring to compare"
+        )
     return "healthy: nothing in its files needs repair"
 
 

@@ -13,19 +13,27 @@ from specdoctor.app.wiring import WiringDocument
 from specdoctor.core.errors import UsageError
 from specdoctor.core.hypothesis import ConfigEdit, edited
 from specdoctor.core.model import Frozen
+from specdoctor.drafter.comparison import EngineChoice
 from specdoctor.drafter.json_text import json_object
+from specdoctor.drafter.rules.table import ENGINES
 
 
 class Written(Frozen):
-    """Where the corrected configuration went, what is other in it, and which engine version it is for ("" as asked)."""
+    """Where the corrected configuration went, what is other in it, and which engine version it is for ("" as asked).
+
+    `next` is what to do with it.
+    """
 
     path: str
     changes: tuple[str, ...]
     needs: str
+    next: str
 
 
-def write_fix(found: WiringDocument, draft: ModelFiles, folder: Path) -> Written | None:
-    """Write FOLDER/config.json; None where no finding is repaired by a configuration.
+def write_fix(
+    found: WiringDocument, draft: ModelFiles, folder: Path, *, choice: EngineChoice | None = None
+) -> Written | None:
+    """Write FOLDER/config.json; None where no finding is repaired by a configuration. `choice` is who serves it.
 
     Raises UsageError for a file that is there already, for a folder that cannot be written, and for a GGUF file.
     """
@@ -48,7 +56,19 @@ def write_fix(found: WiringDocument, draft: ModelFiles, folder: Path) -> Written
     except OSError as error:
         raise UsageError(f"{path}: {error.strerror}", next_step="name a folder that you may write to") from error
     needs = next((edit.needs for edit in edits if edit.needs), "")
-    return Written(path=str(path), changes=tuple(_words(old, edit) for edit in edits), needs=needs)
+    changes = tuple(_words(old, edit) for edit in edits)
+    return Written(path=str(path), changes=changes, needs=needs, next=_next(choice, needs))
+
+
+def _next(choice: EngineChoice | None, needs: str) -> str:
+    """What to do with the file, by what the engine loads and whether its version can serve it."""
+    beside = "put it beside links to the drafter's other files"
+    if choice is not None and ENGINES[choice.name].builds:
+        title = ENGINES[choice.name].title
+        return f"{beside}, make the GGUF file again from that folder ({title} loads no folder), and start it with that"
+    if needs:
+        return f"{beside}, and start {needs} or later with that folder, not the version asked about"
+    return f"{beside}, and start the server with that folder"
 
 
 def _agreed(edits: Sequence[ConfigEdit]) -> tuple[ConfigEdit, ...]:

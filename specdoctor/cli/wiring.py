@@ -152,7 +152,7 @@ def wiring(
             source=source,
             doubt=doubt,
         )
-        written = fixed(document, drafter, Path(write_fix)) if write_fix is not None else None
+        written = fixed(document, drafter, Path(write_fix), choice=choice) if write_fix is not None else None
     if json:
         told = {} if write_fix is None else {"written": written.model_dump(mode="json") if written else None}
         print_json({**as_json(document), **told})
@@ -198,7 +198,7 @@ def _written_rows(written: Written | None) -> list[tuple[str, str]]:
     rows = [("written", written.path), *(("", change) for change in written.changes)]
     if written.needs:
         rows.append(("", f"for {written.needs} or later only: the version asked about cannot serve it"))
-    return [*rows, ("next", "put it beside links to the drafter's other files, and start the server with that folder")]
+    return [*rows, ("next", written.next)]
 
 
 def chosen(engine: str | None, version: str | None, runner: str | None) -> EngineChoice | None:

@@ -105,6 +105,20 @@ class Checkpoint:
         plain = "eagle_config" in self.config or self.config.get("general.architecture") == "eagle3"
         return named or speculators or plain or (self.has("fc.weight") and self.has("d2t"))
 
+    @property
+    def is_standalone(self) -> bool:
+        """Whether this is a whole model that drafts from tokens: no part of it is made to take a target's states."""
+        embedded = self.has("embed_tokens.weight", "token_embd.weight")
+        words = [name.lower() for name in (*self.names, *self.tensors)]
+        heads = any(part in word for word in words for part in _HEAD_PARTS) or self.has("fc.weight")
+        method = "speculators_model_type" in self.config
+        return (
+            embedded and not heads and not method and not self.is_eagle3 and self.whole("num_hidden_layers") is not None
+        )
+
+
+_HEAD_PARTS = ("eagle", "mtp", "nextn", "medusa", "dflash", "eh_proj")
+
 
 def _some(names: Iterable[str], *, most: int = 12) -> str:
     listed = sorted(names)

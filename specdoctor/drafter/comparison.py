@@ -128,14 +128,19 @@ def compare(
     config_file: str,
     target: TargetShape,
     record: TrainingRecord | None,
+    choice: EngineChoice | None = None,
 ) -> tuple[Observation, ...]:
-    """What is to be said of WIRE-1 for one engine version."""
+    """What is to be said of WIRE-1 for one engine version; `choice` names it where its rules are not known."""
     if at_key(config, AUX_SWITCH) is False:
         return (_said("silent", f"{AUX_SWITCH} is false: the target hands over its last hidden state only"),)
     cited = _cited(config, config_file, column)
     if column is None:
         words = "no engine and version was named whose rules are known; without one nothing is captured"
         decides = "name the engine and its version"
+        if choice is not None:
+            known = f"the rules of {ENGINES[choice.name].title} are known for {ENGINES[choice.name].known}"
+            words = f"what {choice.label} captures is not known; {known}"
+            decides = "name one of those versions, if it is one of them that serves"
         return (_said("suggests", words, cited, decides=decides),)
     if column.states is None:
         return (_cannot(column, cited, config, target, record),)

@@ -9,12 +9,14 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from specdoctor.cli.places import Place, place_of
 from specdoctor.core.errors import UsageError
 from tests.cli.conftest import Command, document
-from tests.drafter.folders import gguf_head, head_config, head_tensors, put_head, put_target
+from tests.drafter.folders import gguf_head, head_config, head_tensors, put, put_head, put_target
+from tests.drafter.stored import tensor
 
 LARGE = 60 << 30
 MEMORY_KB = 150 * 1024
@@ -278,3 +280,41 @@ def test_what_only_a_later_version_can_serve_is_said_to_be_for_that_one(specdoct
     old = ("--engine", "sglang", "--engine-version", "0.5.12")
     found: Any = document(specdoctor(*PAIR, *RECORD, *old, "--write-fix", "corrected", "--json"))
     assert found["written"]["needs"] == "SGLang 0.5.20"
+
+
+@pytest.mark.parametrize(
+    ("engine", "trained", "said", "not_said"),
+    [
+        (("llamacpp", "b11434"), "[out(2), out(5), out(8)]", "make the GGUF file again", "start the server with"),
+        (("sglang", "0.5.12"), "[embed, out(5), out(8)]", "start SGLang 0.5.20 or later with", "start the server with"),
+        (("sglang", "0.5.17"), "[out(1), out(5), out(8)]", "start the server with that folder", "GGUF"),
+    ],
+)
+def test_what_to_do_with_a_corrected_configuration_fits_the_engine(
+    specdoctor: Command, folder: Path, engine: tuple[str, str], trained: str, said: str, not_said: str
+) -> None:
+    put_head(folder / "head", ids=[2, 6, 9])
+    put_target(folder / "target")
+    (folder / "record.yaml").write_text(f"trained_on: {trained}\n")
+    words = ("--engine", engine[0], "--engine-version", engine[1], "--write-fix", "corrected")
+    text = " ".join(specdoctor(*PAIR, *RECORD, *words).stdout.split())
+    told = text[text.index("written ") :]
+    assert said in told
+    assert not_said not in told
+
+
+@pytest.mark.usefixtures("pair")
+def test_a_version_without_rules_is_told_which_are_known(specdoctor: Command) -> None:
+    result = specdoctor(*PAIR, *RECORD, "--engine", "sglang", "--engine-version", "0.4.0")
+    text = " ".join(result.stdout.split())
+    assert "what sglang 0.4.0 captures is not known; the rules of SGLang are known for 0." in text
+    assert "no engine and version was named" not in text
+
+
+@pytest.mark.usefixtures("pair")
+def test_a_whole_model_as_drafter_takes_no_states(specdoctor: Command, folder: Path) -> None:
+    config = {"architectures": ["LlamaForCausalLM"], "num_hidden_layers": 1, "hidden_size": 8}
+    names = ("model.embed_tokens", "model.norm", "lm_head", "model.layers.0.mlp.up_proj")
+    put(folder / "small", config, {f"{name}.weight": tensor(np.zeros((8, 8), dtype=np.float32)) for name in names})
+    result = specdoctor("wiring", "--draft", "small", "--target", "target")
+    assert "it takes tokens and no states" in " ".join(result.stdout.split()), result.stdout

@@ -99,6 +99,12 @@ class EngineRules(Frozen):
         release = max(rule.last for rule in self.rules)
         return ("b" if self.builds else "") + ".".join(map(str, release))
 
+    @property
+    def known(self) -> str:
+        """From which version to which the rules are known."""
+        oldest = min(rule.first for rule in self.rules)
+        return f"{'b' if self.builds else ''}{'.'.join(map(str, oldest))} to {self.newest}"
+
     def release(self, version: str) -> tuple[Release, bool] | None:
         """A version as numbers, and whether it is a published release as it stands; None for what is no version."""
         text = version.strip()
