@@ -54,10 +54,17 @@ class Run:
         stamped = event.model_copy(update={"at": self.clock.now()})
         self.ledger.apply(stamped)
         self.unstored.append(stamped)
+        if len(self.unstored) > 1:
+            self._forget_stored()
         while self.unstored:
             self.store.append(self.id, self.unstored[0])
             del self.unstored[0]
         self.onlooker.event(stamped, self.ledger)
+
+    def _forget_stored(self) -> None:
+        """Leave out what did reach the store, though whoever stored it was interrupted or failed behind it."""
+        kept = sum(1 for _ in self.store.events(self.id))
+        del self.unstored[: max(0, kept - (self.ledger.count - len(self.unstored)))]
 
     def record(
         self,

@@ -211,7 +211,7 @@ def storage_message(error: BaseException) -> str:
             place = f" ({each.filename})" if isinstance(each, OSError) and each.filename else ""
             lines = [f"what this run learns can no longer be kept: {str(each).splitlines()[0]}{place}"]
             lines += _labelled(
-                "meanwhile", "a server that was changed is put back by its guard; specdoctor status TARGET tells"
+                "server", "one that was changed is put back by its guard: specdoctor status TARGET tells"
             )
             return "\n".join([*lines, *_labelled("next", step)])
         each = each.__cause__ or each.__context__

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
@@ -41,8 +41,12 @@ class TranscriptWriter:
         with _explained(f"write {self.directory(run) / EVENTS}"):
             if run not in self._open:
                 self._open[run] = _open_for_append(self.directory(run) / EVENTS)
-            self._open[run].write(_line(self.redactor.event(event)))
-            self._open[run].flush()
+            try:
+                self._open[run].write(_line(self.redactor.event(event)))
+                self._open[run].flush()
+            except OSError:
+                self._close(run)
+                raise
 
     def replace_events(self, run: str, events: Iterable[Event]) -> None:
         """Write events.jsonl anew, so that it holds exactly `events`."""
@@ -81,8 +85,10 @@ class TranscriptWriter:
             self._close(run)
 
     def _close(self, run: str) -> None:
+        """Let the file go. What it could not write before it cannot write now; whoever appended was told."""
         if run in self._open:
-            self._open.pop(run).close()
+            with suppress(OSError):
+                self._open.pop(run).close()
 
 
 def read_transcript(path: Path) -> list[Event]:

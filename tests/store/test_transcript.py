@@ -1,8 +1,10 @@
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 from pathlib import Path
+from typing import BinaryIO, cast
 
 import pytest
 from hypothesis import given, settings
@@ -140,3 +142,35 @@ def test_a_transcript_in_step_is_only_added_to(mirrored: MirroredStore, tmp_path
     resumed.append("7f3c", story()[5])
     assert file.stat().st_ino == before
     assert read_transcript(file.parent) == story()[:6]
+
+
+class Full:
+    """A file whose disk is full for so many writes; what it could not write is tried again when it is closed."""
+
+    def __init__(self, file: BinaryIO, fails: int) -> None:
+        self.file, self.fails = file, fails
+
+    def write(self, content: bytes) -> int:
+        return self.file.write(content[:5])
+
+    def flush(self) -> None:
+        self.close()
+
+    def close(self) -> None:
+        if self.fails:
+            self.fails -= 1
+            raise OSError(errno.ENOSPC, "No space left on device")
+        self.file.close()
+
+
+def test_a_full_disk_below_the_transcript_stops_nothing_and_stores_nothing_twice(tmp_path: Path) -> None:
+    mirrored = MirroredStore(SqliteStore(tmp_path / "runs.db"), TranscriptWriter(tmp_path / "transcripts"))
+    first, *rest = story()
+    mirrored.append("7f3c", first)
+    opened = mirrored.transcript._open
+    opened["7f3c"] = cast(BinaryIO, Full(opened["7f3c"], fails=2))
+    for event in rest:
+        mirrored.append("7f3c", event)
+    mirrored.transcript.close()
+    assert list(mirrored.events("7f3c")) == story()
+    assert read_transcript(tmp_path / "transcripts" / "7f3c") == story()
