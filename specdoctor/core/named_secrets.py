@@ -142,7 +142,7 @@ def _behind(text: str, lower: str, name: re.Match[str], kind: str, at: int, type
     else:
         blank = _SPACES.match(lower, at)
         quoted = at < len(text) and text[at] in _CLOSING
-        if (blank is None and not quoted) or not typed:
+        if (blank is None and not quoted) or not (typed or (kind == words.PASSWORD and at == name.end())):
             return None
         mode, start = ("bare" if at == name.end() else "whose"), (blank.end() if blank else at)
     if typed and mode == "assigned" and name.group().startswith("passphrase"):
@@ -200,7 +200,7 @@ def _is_secret(value: _Value, kind: str, mode: str, name: str, typed: bool) -> b
     if all(part in known for part in _PARTS.split(first) if part) or first in known:
         return False
     if not typed:
-        return _sure(value, kind, mode, look, first)
+        return _generated(look) if mode == "bare" else _sure(value, kind, mode, look, first)
     if words.FIGURE.fullmatch(first):
         return _number_is_secret(first, kind, mode, name)
     if not look.isascii() and not re.search(r"[A-Za-z0-9]", look) and _LETTER.search(look) and ord(look[0]) > 0x2E7F:
@@ -249,7 +249,9 @@ def _key(value: _Value, mode: str, name: str, look: str, low: str) -> bool:
 
 
 def _short(value: _Value, mode: str, name: str, look: str, low: str) -> bool:
-    if low.startswith(("-", "/", "~")) or name == "pin":
+    if name == "pin":
+        return _numbered(low)
+    if low.startswith(("-", "/", "~")):
         return False
     if mode == "assigned" or (mode == "said" and name != "pass"):
         return True
@@ -259,7 +261,7 @@ def _short(value: _Value, mode: str, name: str, look: str, low: str) -> bool:
 def _weak(value: _Value, mode: str, name: str, look: str, low: str) -> bool:
     if mode == "assigned":
         return bool(_LETTER.search(look)) or len(look) >= 8
-    if words.OPAQUE.match(look) or (value.quoted and _numbered(low)):
+    if words.OPAQUE.match(look) or _generated(look) or (value.quoted and _numbered(low)):
         return True
     if name in ("secret", "otp", "passkey"):
         return _mixed(look) and len(look) >= 4 and not low.startswith(("-", "/", "$"))
@@ -299,6 +301,13 @@ def _field(low: str) -> bool:
 def _numbered(low: str) -> bool:
     """Letters and figures in a word that is no name of this field."""
     return len(low) >= 6 and bool(_LETTER.search(low) and _DIGIT.search(low)) and not _field(low)
+
+
+def _generated(look: str) -> bool:
+    """Small and large letters and a figure in one long word that is no name of this field: nobody's prose."""
+    return (
+        len(look) >= 8 and look.isalnum() and look != look.lower() != look.upper() != look and _numbered(look.lower())
+    )
 
 
 def _after_fillers(text: str, value: _Value) -> _Value | None:

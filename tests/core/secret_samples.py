@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 SECRETS = {
+    "and the token Winterreise2abc of it": "Winterreise2abc",
+    "PIN 4711Sesam": "4711Sesam",
     "key=SECRET": "SECRET",
     "57 tok/s, token: xyz": "xyz",
     "Authorization=Basic c2VjcmV0": "c2VjcmV0",
@@ -263,6 +265,8 @@ SECRETS = {
     "smb://dom;bob:abc@h": "abc@",
 }
 PLAIN = (
+    "with token DeepSeekV3",
+    "pin 4 of the socket",
     "key figures",
     "token 5",
     "tokens per second 82",
@@ -397,6 +401,7 @@ PLAIN = (
     "the key to speed is batch16",
 )
 IN_LOGS = {
+    "login with password Winterreise3xyz failed": "Winterreise3xyz",
     "INFO auth failed: password: a&b1": "a&b1",
     "password=abc,d1;e user=bob": "d1",
     'api_key: "sk,foo"': "foo",
