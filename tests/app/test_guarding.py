@@ -25,6 +25,8 @@ from specdoctor.lab.simulation import COMPARED, SimulatedHost
 from specdoctor.lab.world import World
 from tests.app.investigating import MemoryStore, run_of
 
+pytestmark = pytest.mark.thorough
+
 WORLD = "graphs-off-by-flag"
 
 

@@ -10,6 +10,8 @@ import pytest
 
 from tests.cli.conftest import Command, document
 
+pytestmark = pytest.mark.thorough
+
 SYMPTOM = "EAGLE-3: 57 tok/s, 90 tok/s without"
 Facts = Callable[[str], Path]
 

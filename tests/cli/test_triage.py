@@ -14,6 +14,8 @@ from specdoctor.app.quoting import quoted
 from specdoctor.core.server import Source
 from tests.cli.conftest import Command, document
 
+pytestmark = pytest.mark.thorough
+
 DATA = Path(__file__).parents[1] / "data" / "engine-sglang"
 
 

@@ -18,6 +18,8 @@ from tests.cli.conftest import Command, document
 from tests.drafter.folders import gguf_head, head_config, head_tensors, put, put_head, put_target
 from tests.drafter.stored import tensor
 
+pytestmark = pytest.mark.thorough
+
 LARGE = 60 << 30
 MEMORY_KB = 150 * 1024
 

@@ -32,6 +32,8 @@ from tests.lab.serving import (
     running_on,
 )
 
+pytestmark = pytest.mark.thorough
+
 
 @pytest.fixture(scope="module")
 def host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PracticeHost]:

@@ -11,6 +11,8 @@ import pytest
 from tests.remote.orders import argv_of, call, ended, order, restored
 from tests.remote.workplace import FAKES, FakeServer, Workplace, is_alive, loaded
 
+pytestmark = pytest.mark.thorough
+
 SCRIPT = """#!/bin/sh
 case $1 in
 start)

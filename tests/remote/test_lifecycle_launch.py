@@ -25,6 +25,8 @@ from tests.remote.orders import (
 )
 from tests.remote.workplace import Workplace, children, is_alive, wait_for
 
+pytestmark = pytest.mark.thorough
+
 
 def test_the_way_back_is_private_and_complete_before_the_stop(place: Workplace) -> None:
     server = place.start("--api-key", "k3y-Very-Private", "--fake-ignore-term")
