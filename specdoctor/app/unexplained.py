@@ -56,9 +56,17 @@ def _slower_in_use(ledger: Ledger, symptom: Symptom) -> list[str]:
             without = f"{baseline.throughput.with_unit()} of the benchmark without speculation ({baseline.evidence})"
             out.append(
                 f"why {_named(m)} get {m.throughput.with_unit()} ({m.evidence}), less than the {without}: measure both "
-                "with requests like those (--prompts FILE)"
+                f"{_alike(m)}"
             )
     return out
+
+
+def _alike(m: Measurement) -> str:
+    """How both sides are measured with such requests; a prompts file sets no temperature."""
+    heat = "specdoctor bench TARGET --temperature 1, on this launch and on one without speculation"
+    if "(sampled)" in m.launch:
+        return f"sampled: {heat}"
+    return f"with requests like those (--prompts FILE; it sets no temperature) or, if they are sampled: {heat}"
 
 
 def _named(m: Measurement) -> str:

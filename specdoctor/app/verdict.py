@@ -5,6 +5,7 @@ from __future__ import annotations
 from pydantic import JsonValue
 
 from specdoctor.analysis.after_repair import repaired_in_vain
+from specdoctor.analysis.sampled_gain import SampledLoss, ruled_claim, sampled_loss
 from specdoctor.analysis.symptom import read_symptom
 from specdoctor.app.advised_launch import advised_launch
 from specdoctor.app.paying import what_would_pay
@@ -41,7 +42,7 @@ def reach(run: Run) -> ev.VerdictReached:
     recommendation = _recommendation(run, verdict)
     missing = _missing(run, verdict, causes)
     ruled_out = tuple(
-        f"{h.id} {h.cause or 'symptom'}: {h.claim} ({h.because})"
+        f"{h.id} {h.cause or 'symptom'}: {ruled_claim(ledger, h)} ({h.because})"
         for h in ledger.hypotheses.values()
         if h.status is Status.FALSIFIED and h.answers != "repairs"
     )
@@ -102,7 +103,27 @@ def _causes(ledger: Ledger) -> tuple[CauseNamed, ...]:
         named = _named(ledger, h)
         if named is not None and _rank(named) < _rank(out.get(h.cause)):
             out[h.cause] = named
+    lost = _lost_sampled(ledger)
+    if lost is not None and lost.accepts_less:
+        out["SAMP-1"] = _accepts_less(lost)
     return tuple(sorted(out.values(), key=_rank))
+
+
+def _lost_sampled(ledger: Ledger) -> SampledLoss | None:
+    """A loss at the users' sampling where speed is what is asked about, and the answers are sound."""
+    lossy = ledger.by_key("symptom:answers")
+    if lossy is not None and lossy.status is Status.SUPPORTED:
+        return None
+    symptom = read_symptom(ledger.settings.symptom).at(ledger.settings.concurrency)
+    return sampled_loss(ledger) if symptom.asks_about_speed else None
+
+
+def _accepts_less(lost: SampledLoss) -> CauseNamed:
+    claim = (
+        f"at temperature {lost.temperature} it keeps {lost.now.accept_length} tokens a cycle, greedily "
+        f"{lost.greedy.accept_length}: sampled requests lose by speculation, greedy ones do not"
+    )
+    return CauseNamed(cause="SAMP-1", status="supported", role=Role.EXPLAINS, claim=claim, evidence=lost.evidence)
 
 
 def _rank(cause: CauseNamed | None) -> tuple[int, int]:
@@ -181,6 +202,8 @@ def confirmed(run: Run) -> bool | None:
     slower, lossy = ledger.by_key("symptom:slower"), ledger.by_key("symptom:answers")
     if lossy is not None and (lossy.status is Status.SUPPORTED or not symptom.asks_about_speed):
         return lossy.status is Status.SUPPORTED if lossy.status in DECIDED else None
+    if _lost_sampled(ledger) is not None:
+        return True
     if slower is not None and slower.status is not Status.OPEN and slower.status is not Status.PARKED:
         return slower.status is Status.SUPPORTED
     if "queueing" in symptom.complaints:
@@ -290,6 +313,16 @@ def _recommendation(run: Run, verdict: Verdict) -> Recommendation | None:
             why=f"{taken.launch} is {alike or 'the fastest launch measured here'} ({taken.evidence})",
             then=() if taken.spec.on else what_would_pay(ledger),
         )
+    lost = _lost_sampled(ledger)
+    if lost is not None:
+        return advised_launch(
+            engine,
+            scene.view,
+            _change(ledger, lost.greedy_off.launch_key),
+            expected=_expected(lost.off),
+            basis="measured",
+            why=f"at temperature {lost.temperature} it is faster without speculation ({lost.off.evidence})",
+        )
     if verdict is not Verdict.CAUSE:
         return None
     remedies = [o for o in ledger.observed() if o.stance == "supports" and o.binds and o.remedy is not None]
@@ -353,6 +386,9 @@ def _headline(run: Run, verdict: Verdict, causes: tuple[CauseNamed, ...]) -> str
     unclear = unclear_loss(run.ledger)
     if unclear is not None:
         return f"with and without speculation: {unclear.outcome}; {unclear.power_words}"
+    lost = _lost_sampled(run.ledger)
+    if lost is not None:
+        return f"speculation loses at temperature {lost.temperature}, not greedily; why stays open"
     if confirmed(run) and run.ledger.by_key("finding:cycle") is not None:
         return "speculation loses here; what makes its cycle long stays open"
     return "what was read and measured does not decide it"

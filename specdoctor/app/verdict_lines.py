@@ -5,6 +5,7 @@ from __future__ import annotations
 from specdoctor.analysis.comparisons import Compared, comparisons
 from specdoctor.analysis.cycle import estimated_break_even, estimated_break_even_cycle
 from specdoctor.analysis.recall import RecalledFigure, recalled_figures
+from specdoctor.analysis.sampled_gain import ruled_claim, sampled_loss
 from specdoctor.analysis.state_change import state_change
 from specdoctor.app import others
 from specdoctor.app.repair_tried import repair_tried, symptom_removed
@@ -51,7 +52,7 @@ def lines_of(
     lines += repair_tried(run)
     ruled_out = [h for h in ledger.hypotheses.values() if h.status is Status.FALSIFIED and h.answers != "repairs"]
     if ruled_out:
-        words = "; ".join(f"{h.id} {h.claim} ({_short(h.because)})" for h in ruled_out)
+        words = "; ".join(f"{h.id} {ruled_claim(ledger, h)} ({_short(h.because)})" for h in ruled_out)
         lines.append(("ruled out", _cited(words, *(e for h in ruled_out for e in h.evidence))))
     lines += [("compared", _cited(c.words, *c.evidence)) for c in comparisons(ledger) if _worth_a_line(ledger, c)]
     recalled = recalled_figures(ledger)
@@ -230,7 +231,15 @@ def _gain(ledger: Ledger) -> list[tuple[str, str]]:
     ratio = now.throughput.value / off.throughput.value
     word = "gains" if ratio > MATERIAL else "loses" if ratio < 1 / MATERIAL else "no gain"
     words = f"{_figures(now)} against {_figures(off)} without{_pays_when(now, off) if word != 'gains' else ''}"
-    return [(word, _cited(words, now.evidence, off.evidence))]
+    return [(word, _cited(words, now.evidence, off.evidence)), *_sampled(ledger)]
+
+
+def _sampled(ledger: Ledger) -> list[tuple[str, str]]:
+    lost = sampled_loss(ledger)
+    if lost is None:
+        return []
+    words = f"at temperature {lost.temperature}: {_figures(lost.now)} against {_figures(lost.off)} without"
+    return [("loses", _cited(f"{words}; the line above is greedy", lost.now.evidence, lost.off.evidence))]
 
 
 def _pays_when(now: Measurement, off: Measurement) -> str:
@@ -276,6 +285,20 @@ def _by_what_was_told(ledger: Ledger) -> str:
 
 
 def _do_now(run: Run, recommendation: Recommendation | None) -> str:
+    lost = sampled_loss(run.ledger)
+    if lost is None:
+        return _to_do(run, recommendation)
+    if recommendation is None:
+        return f"{_to_do(run, None)} for greedy requests; those at temperature {lost.temperature} lose by speculation"
+    if recommendation.expected.get("evidence") != lost.off.evidence:
+        return f"{_to_do(run, recommendation)}; this is greedy: at temperature {lost.temperature} none was faster"
+    return (
+        f"where users sample (temperature {lost.temperature}): {_to_do(run, recommendation)}; where they send greedy "
+        "requests: leave it as it is"
+    )
+
+
+def _to_do(run: Run, recommendation: Recommendation | None) -> str:
     if recommendation is not None:
         value = recommendation.expected.get("throughput_tok_s")
         origin = f"{recommendation.basis} {recommendation.expected.get('evidence', '')}".strip()
