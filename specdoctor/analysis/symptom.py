@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Literal
 
+from specdoctor.analysis.then_and_now import of_one_launch
 from specdoctor.core.hypothesis import Claim
 from specdoctor.core.model import Frozen
 
@@ -192,13 +193,11 @@ _COMPLAINTS: tuple[tuple[Complaint, re.Pattern[str]], ...] = (
     ),
 )
 
-
 _SOUND = re.compile(
     r"\b(?:is|are|does|do|did|was|can|have)\b[^?!]{0,160}\b(?:broken|correct(?:ly)?|right|ok(?:ay)?|fine|healthy|normal|"
     r"fault\w*|wrong|properly|sound|bug|saturat\w*|problem|expected|before we)\b[^?]*\?",
     re.I,
 )
-
 
 _ANSWERS = re.compile(
     r"\btemp(?:erature)?s?\b\s*(?:of|is|=|at|above|over|>)?\s*\d|\bat (?:\w+ )?temperature|"
@@ -316,7 +315,7 @@ def claims_of(text: str) -> list[Claim]:
     speeds_elsewhere = bool(_SPEED.search(numbers))
     for clause in (c.strip() for c in _CLAUSE.split(_HEADED.sub(r"\1 ", _ITEM.sub("; ", numbers))) if c and c.strip()):
         claims += _clause_claims(clause, speeds_elsewhere=speeds_elsewhere)
-    return filled_roles(claims)
+    return filled_roles(claims if _BASELINE_WORDS.search(numbers) else of_one_launch(numbers, claims))
 
 
 def _compared(numbers: str) -> str:

@@ -80,6 +80,9 @@ def typed_sums(symptom: Symptom, facts: Mapping[str, Fact], spec: SpecSetting | 
     if "speedup" in facts:
         return ()
     now, base = (_only(symptom.claims, "throughput_tok_s", role) for role in ("with speculation", "baseline"))
+    speeds = {c.value for c in symptom.claims if c.metric == "throughput_tok_s" and c.role == "with speculation"}
+    if base is None and "regression" in symptom.complaints and len(speeds) == 2:
+        now, base = min(speeds), max(speeds)
     length = _only(symptom.claims, "accept_length", "with speculation")
     out: list[str] = []
     alone = "measured_at_running_requests" not in facts or facts["measured_at_running_requests"].value == 1
