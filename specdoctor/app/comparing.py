@@ -2,23 +2,49 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from specdoctor.analysis.attribution import Arm
 from specdoctor.core.errors import UsageError
 from specdoctor.core.ledger import Ledger
 from specdoctor.core.measurement import Measurement
 
 
-def like_concurrency(*sides: tuple[Ledger, str | None] | Arm) -> int | None:
-    """The number of clients that both sides measured, as near to what each would show by itself as can be had."""
+class FileSide(NamedTuple):
+    """A result file: an arm for each load it holds, at least one."""
+
+    arms: tuple[Arm, ...]
+
+
+class RunSide(NamedTuple):
+    """A run, and which of its measurements, where one was named."""
+
+    ledger: Ledger
+    named: str | None
+
+
+def loads_in_common(*sides: FileSide | RunSide) -> list[int]:
+    """Numbers of clients that all sides measured, first the one nearest to what each would show by itself."""
     counts = [_counts(side) for side in sides]
-    return next((n for n in (n for side in counts for n in side) if all(n in side for side in counts)), None)
+    return [n for n in dict.fromkeys(n for side in counts for n in side) if all(n in side for side in counts)]
 
 
-def _counts(side: tuple[Ledger, str | None] | Arm) -> list[int]:
+def arm_of(side: FileSide | RunSide, like: int | None) -> Arm:
+    """The side at `like` clients where it has that, else what it shows by itself."""
+    if isinstance(side, RunSide):
+        return arm_of_run(side.ledger, side.named, like=like)
+    return next((arm for arm in side.arms if _clients(arm) == like), side.arms[0])
+
+
+def _clients(arm: Arm) -> int | None:
+    told = arm.fingerprint.get("workload.concurrency", "")
+    return int(told) if told.isdecimal() else None
+
+
+def _counts(side: FileSide | RunSide) -> list[int]:
     """Numbers of clients of a side, the one that it shows by itself first."""
-    if isinstance(side, Arm):
-        told = side.fingerprint.get("workload.concurrency", "")
-        return [int(told)] if told.isdecimal() else []
+    if isinstance(side, FileSide):
+        return [n for n in map(_clients, side.arms) if n is not None]
     ledger, named = side
     if named:
         return [_named(ledger, named).concurrency]

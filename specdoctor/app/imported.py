@@ -6,8 +6,6 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from pydantic import ValidationError
-
 from specdoctor.analysis.attribution import Arm
 from specdoctor.core.errors import UsageError
 from specdoctor.core.estimate import Estimate, exact
@@ -19,8 +17,8 @@ _VLLM_MARK = ("backend", "model_id", "output_throughput", "total_output_tokens")
 BENCH_SCHEMA = "specdoctor.bench/1"
 
 
-def arm_of_file(text: str, name: str) -> Arm:
-    """The last result of `sglang.bench_serving` (JSON lines) or `vllm bench serve` (JSON), or of `specdoctor bench`.
+def arms_of_file(text: str, name: str) -> tuple[Arm, ...]:
+    """One for each load of a result: the last of `sglang.bench_serving`, one of `vllm bench serve` or ours.
 
     One run of such a tool has no spread of its own: intervals have width 0, nothing is judged by them, and the
     estimator says what a figure is. Raises UsageError for a file of another kind.
@@ -29,9 +27,9 @@ def arm_of_file(text: str, name: str) -> Arm:
     if document is not None and document.get("schema") == BENCH_SCHEMA:
         return _own(document, name)
     if document is not None and all(key in document for key in _SGLANG_MARK):
-        return _sglang(document, name)
+        return (_sglang(document, name),)
     if document is not None and all(key in document for key in _VLLM_MARK):
-        return _vllm(document, name)
+        return (_vllm(document, name),)
     raise UsageError(
         f"{name} holds no result that can be read",
         tried="specdoctor bench --json, sglang.bench_serving (JSON lines) and vllm bench serve (JSON)",
@@ -39,26 +37,30 @@ def arm_of_file(text: str, name: str) -> Arm:
     )
 
 
-def _own(document: Mapping[str, Any], name: str) -> Arm:
-    """The first load of a benchmark of ours: its throughput over the blocks, the other figures of its last block."""
+def _own(document: Mapping[str, Any], name: str) -> tuple[Arm, ...]:
+    """Each load of a benchmark of ours: its throughput over the blocks, the other figures of its last block."""
     try:
-        load = document["loads"][0]
-        block = load["blocks"][-1]
-        found = {
-            key: Estimate.model_validate(value)
-            for key, value in {
-                "throughput": load["throughput"] or block["throughput"],
-                "accept_length": block["accept_length"],
-                "step": block["step"],
-            }.items()
-            if value is not None
-        }
-        return Arm(label=name, fingerprint=dict(block["fingerprint"])).model_copy(update=found)
-    except (KeyError, IndexError, TypeError, ValidationError) as failure:
+        first, *others = document["loads"]
+        return tuple(_load(load, name) for load in (first, *others))
+    except (KeyError, IndexError, TypeError, ValueError) as failure:
         raise UsageError(
             f"{name}: not a whole {BENCH_SCHEMA} document ({type(failure).__name__}: {failure})".split("\n")[0],
             next_step="write it again: specdoctor bench TARGET --allow load --json > FILE",
         ) from failure
+
+
+def _load(load: Mapping[str, Any], name: str) -> Arm:
+    block = load["blocks"][-1]
+    found = {
+        key: Estimate.model_validate(value)
+        for key, value in {
+            "throughput": load["throughput"] or block["throughput"],
+            "accept_length": block["accept_length"],
+            "step": block["step"],
+        }.items()
+        if value is not None
+    }
+    return Arm(label=name, fingerprint=dict(block["fingerprint"])).model_copy(update=found)
 
 
 def _last(text: str) -> dict[str, Any] | None:

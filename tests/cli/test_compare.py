@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
+
 from specdoctor.core import events as ev
 from specdoctor.core.estimate import Estimate, Unit
 from specdoctor.core.measurement import Measurement
@@ -209,6 +211,26 @@ def test_a_benchmark_of_our_own(specdoctor: Command, folder: Path) -> None:
     shown = specdoctor("compare", "a.json", "c.json")
     assert shown.exit_code == 2
     assert "c.json: not a whole specdoctor.bench/1" in shown.stderr
+
+
+def test_of_several_numbers_of_clients_each_can_be_compared(specdoctor: Command, folder: Path) -> None:
+    def written(name: str, speeds: dict[int, float]) -> None:
+        loads = []
+        for clients, speed in speeds.items():
+            block = {"step": None, "accept_length": None, "fingerprint": {"workload.concurrency": str(clients)}}
+            loads.append({"throughput": figure(speed, "tok/s").model_dump(mode="json"), "blocks": [block]})
+        (folder / name).write_text(json.dumps({"schema": "specdoctor.bench/1", "loads": loads}))
+
+    written("a.json", {1: 80.0, 8: 400.0, 32: 900.0})
+    written("b.json", {1: 80.0, 16: 500.0, 32: 300.0})
+    found = json.loads(specdoctor("compare", "a.json", "b.json", "--json").stdout)
+    assert (found["concurrency"], found["also_measured"]) == (1, [32])
+    assert "both sides also measured 32: --concurrency 32" in specdoctor("compare", "a.json", "b.json").stdout
+    found = json.loads(specdoctor("compare", "a.json", "b.json", "--concurrency", "32", "--json").stdout)
+    assert found["parts"][0]["ratio"]["value"] == pytest.approx(1 / 3)
+    refused = specdoctor("compare", "a.json", "b.json", "--concurrency", "8")
+    assert refused.exit_code == 2
+    assert "both measured: 1, 32" in refused.stderr
 
 
 def test_what_is_no_measurement(specdoctor: Command, folder: Path) -> None:
